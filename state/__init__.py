@@ -1,0 +1,1 @@
+"""How one agent is kept under a Flink key."""

@@ -1,0 +1,89 @@
+"""Decoded records of one agent in use, read from state when first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
+
+from flink_memory.records import EventRecord, MemoryRecord
+from flink_memory.state.handles import MapHandle
+
+Record = TypeVar("Record", MemoryRecord, EventRecord)
+
+#: From this number of missing records on, reading all of the map is quicker than one by one.
+_BULK = 64
+#: A decoded record takes about this many times its encoded bytes, and this many bytes besides.
+_FACTOR, _OVERHEAD = 3, 600
+
+
+class RecordCache(Generic[Record]):
+    """Records by id, written through.
+
+    Args:
+        state: Where they are kept.
+        encode: A record to bytes.
+        decode: And back.
+        name: The id of a record.
+    """
+
+    __slots__ = ("_decode", "_encode", "_name", "_records", "_state", "nbytes")
+
+    def __init__(
+        self,
+        state: MapHandle,
+        encode: Callable[[Record], bytes],
+        decode: Callable[[bytes], Record],
+        name: Callable[[Record], str],
+    ) -> None:
+        self._state = state
+        self._encode = encode
+        self._decode = decode
+        self._name = name
+        self._records: dict[str, Record] = {}
+        self.nbytes = 0
+
+    def get(self, record_id: str) -> Record | None:
+        """The record of that id, if there is one."""
+        record = self._records.get(record_id)
+        if record is None:
+            stored = self._state.get(record_id)
+            if stored is not None:
+                record = self._keep(record_id, stored)
+        return record
+
+    def put(self, record_id: str, record: Record | None) -> None:
+        """Write a record, or remove it."""
+        if record is None:
+            self._state.remove(record_id)
+            self._records.pop(record_id, None)
+            return
+        stored = self._encode(record)
+        self._state.put(record_id, stored)
+        if record_id not in self._records:
+            self.nbytes += _FACTOR * len(stored) + _OVERHEAD
+        self._records[record_id] = record
+
+    def fetch(self, record_ids: Iterable[str]) -> None:
+        """Read many records ahead of time."""
+        missing = [record_id for record_id in record_ids if record_id not in self._records]
+        if len(missing) < _BULK:
+            for record_id in missing:
+                self.get(record_id)
+            return
+        for stored in self._state.values():
+            record = self._decode(stored)
+            record_id = self._name(record)
+            if record_id not in self._records:
+                self._records[record_id] = record
+                self.nbytes += _FACTOR * len(stored) + _OVERHEAD
+
+    def drop(self) -> None:
+        """Let go of what is held; state keeps it."""
+        self._records.clear()
+        self.nbytes = 0
+
+    def _keep(self, record_id: str, stored: bytes) -> Record:
+        record = self._decode(stored)
+        self._records[record_id] = record
+        self.nbytes += _FACTOR * len(stored) + _OVERHEAD
+        return record
