@@ -1,0 +1,1 @@
+"""The edges: files, tables, models, configuration, and the door to slow computations."""
