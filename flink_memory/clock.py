@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime, timedelta, timezone
+from functools import lru_cache
 
 _MS_PER_DAY = 86_400_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -55,8 +56,9 @@ def parse_time(text: str) -> int:
     return _in_range(days * _MS_PER_DAY + ms)
 
 
+@lru_cache(maxsize=4096)
 def format_time(time_ms: int) -> str:
-    """Print a time as ``2026-01-31T08:15:30.123Z``.
+    """Print a time as ``2026-01-31T08:15:30.123Z``; the last few thousand are kept, as one record has several.
 
     Args:
         time_ms: Milliseconds since the epoch, UTC, within the years 1 to 9999.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class Counters:
 
     def copy(self) -> Counters:
         """An independent copy."""
-        return replace(self)
+        return Counters(*self.values())
 
     def values(self) -> tuple[int, ...]:
         """All counters, in the order in which they are declared and encoded."""

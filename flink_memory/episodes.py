@@ -7,9 +7,10 @@ from typing import Any
 from flink_memory.bank import derived_id
 from flink_memory.errors import RequestError
 from flink_memory.execution import Execution
+from flink_memory.needs import name_of
 from flink_memory.records import EventRecord
 from flink_memory.requests import AddMessages, ChatMessage, EndSession, GetHistory, Observe
-from flink_memory.texts import event_text
+from flink_memory.texts import indexed_text
 
 _TYPE_OF_ROLE = {
     "user": "user_message",
@@ -41,7 +42,7 @@ def observe(run: Execution[Observe]) -> dict[str, Any]:
     )
     known = run.store.event(event.event_id)
     if known is None:
-        run.draft.add_event(event, event_text(event.producer, event.text), run.vector(None))
+        run.draft.add_event(event, indexed_text(event), run.vector(None))
         return {"event_id": event.event_id}
     if _is_same(known, event, has_time=request.timestamp_ms is not None):
         return {"event_id": event.event_id, "duplicate": True}
@@ -70,7 +71,7 @@ def add_messages(run: Execution[AddMessages]) -> dict[str, Any]:
     event_ids = []
     for position, message in enumerate(request.messages):
         event = _event_of(run, message, position)
-        run.draft.add_event(event, event_text(None, event.text), run.vector(None, position))
+        run.draft.add_event(event, indexed_text(event), run.vector(None, position))
         event_ids.append(event.event_id)
     return {"event_ids": event_ids, "memories": []}
 
@@ -95,17 +96,15 @@ def end_session(run: Execution[EndSession]) -> dict[str, Any]:
 
 def _event_of(run: Execution[AddMessages], message: ChatMessage, position: int) -> EventRecord:
     request = run.request
-    extra = message.model_extra or {}
-    name = extra.get("name")
     return EventRecord(
         event_id=derived_id("event", request.agent_id, request.request_id, str(position)),
         session_id=request.session_id,
         timestamp_ms=run.draft.at_ms,
         type=_TYPE_OF_ROLE[message.role],
         content=_plain(message.content),
-        producer=name if isinstance(name, str) and name else None,
+        producer=name_of(message),
         role=message.role,
-        extra=extra,
+        extra=message.model_extra or {},
     )
 
 

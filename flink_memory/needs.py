@@ -6,7 +6,7 @@ import orjson
 
 from flink_memory.config import LimitsConfig
 from flink_memory.errors import DimensionMismatchError, RequestError
-from flink_memory.requests import Add, AddMessages, Observe, Request, Search, Update
+from flink_memory.requests import Add, AddMessages, ChatMessage, Observe, Request, Search, Update
 from flink_memory.records import content_text
 from flink_memory.texts import event_text
 
@@ -16,12 +16,18 @@ def texts_to_embed(request: Request) -> tuple[str, ...]:
     if isinstance(request, Observe):
         return (event_text(request.producer, content_text(request.content)),)
     if isinstance(request, AddMessages):
-        return tuple(event_text(None, message.text) for message in request.messages)
+        return tuple(event_text(name_of(message), message.text) for message in request.messages)
     if isinstance(request, (Add, Update)):
         return () if request.vector is not None or request.memory is None else (request.memory,)
     if isinstance(request, Search):
         return () if request.vector is not None or request.query is None else (request.query,)
     return ()
+
+
+def name_of(message: ChatMessage) -> str | None:
+    """Who spoke, where a chat message says so."""
+    name = (message.model_extra or {}).get("name")
+    return name if isinstance(name, str) and name else None
 
 
 def check_request(request: Request, limits: LimitsConfig, dimension: int) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import orjson
 
 from flink_memory.effects import Float32Vector
 from flink_memory.execution import Execution
 from flink_memory.filters import parse_filter
-from flink_memory.lexical import LexicalScores
 from flink_memory.ranking import RankedScores, candidate_count, fuse, top_rows
-from flink_memory.records import EventRecord, MemoryRecord
+from flink_memory.records import EventRecord
 from flink_memory.requests import Search
 from flink_memory.store import BoolMask, RowNumbers
 
@@ -35,19 +35,24 @@ def search(run: Execution[Search]) -> dict[str, Any]:
     else:
         rows, ranked = _fused(run, query, request.query, mask)
     places = _best(run, rows, ranked)
-    records = store.records(rows[places].tolist())
-    hits = []
-    for place, row, record in zip(places.tolist(), rows[places].tolist(), records, strict=True):
-        hit = record.hit()
-        hit["score"] = float(ranked.total[place])
-        if request.explain:
-            hit["explain"] = _explanation(ranked, place)
-        if request.expand_context and isinstance(record, EventRecord):
-            hit["context"] = _context(run, row, mask)
-        if isinstance(record, MemoryRecord):
-            run.draft.accesses.append(record.birth)
-        hits.append(hit)
-    return {"hits": hits}
+    found = rows[places]
+    run.draft.accesses.extend(store.memory_births(found))
+    hits = store.hits(found.tolist())
+    more = [_measured(run, ranked, place, row, mask) for place, row in zip(places.tolist(), found.tolist(), strict=True)]
+    joined = b",".join(hit[:-1] + b"," + fields[1:] for hit, fields in zip(hits, more, strict=True))
+    return {"hits": orjson.Fragment(b"[" + joined + b"]")}
+
+
+def _measured(
+    run: Execution[Search], ranked: RankedScores, place: int, row: int, mask: BoolMask | None
+) -> bytes:
+    """The part of a hit that depends on the search, as a JSON object."""
+    fields: dict[str, Any] = {"score": float(ranked.total[place])}
+    if run.request.explain:
+        fields["explain"] = _explanation(ranked, place)
+    if run.request.expand_context and isinstance(run.store.records([row])[0], EventRecord):
+        fields["context"] = _context(run, row, mask)
+    return orjson.dumps(fields)
 
 
 def _fused(
@@ -55,16 +60,15 @@ def _fused(
 ) -> tuple[RowNumbers, RankedScores]:
     """Candidates by vector and by words, and their fused scores."""
     store = run.store
-    words = store.words(text)
-    lexical = words.total if mask is None else np.where(mask, words.total, np.float32(0))
     count = candidate_count(run.request.limit)
     nearest, similarities = store.nearest(query, count, mask)
-    if not lexical.any():
+    words = store.words(text)
+    if words is None:
         return nearest, fuse(similarities, None)
+    lexical = words.total if mask is None else np.where(mask, words.total, np.float32(0))
     wordy = top_rows(lexical, count)
     rows = np.union1d(nearest, wordy[lexical[wordy] > 0])
-    scores = LexicalScores(words.total[rows], words.own[rows])
-    return rows, fuse(store.similarity(query, rows), scores, run.config.ranking)
+    return rows, fuse(store.similarity(query, rows), words.at(rows), run.config.ranking.weights)
 
 
 def _best(run: Execution[Search], rows: RowNumbers, ranked: RankedScores) -> RowNumbers:

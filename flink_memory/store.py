@@ -101,12 +101,16 @@ class AgentStore(Protocol):
         """Inner products with the vectors of ``rows`` (ascending), shape ``(len(rows),)``."""
         ...
 
-    def words(self, text: str) -> LexicalScores:
-        """Lexical scores of all rows."""
+    def words(self, text: str) -> LexicalScores | None:
+        """Lexical scores of all rows; ``None`` when the text has no words that count."""
         ...
 
     def neighbours(self) -> tuple[RowNumbers, RowNumbers]:
         """The living event before and after each row in its session, -1 for none."""
+        ...
+
+    def memory_births(self, rows: RowNumbers) -> list[int]:
+        """Births of those rows that are memories."""
         ...
 
     def births(self, rows: RowNumbers) -> RowNumbers:
@@ -115,6 +119,10 @@ class AgentStore(Protocol):
 
     def records(self, rows: Sequence[int]) -> list[MemoryRecord | EventRecord]:
         """The records of living rows."""
+        ...
+
+    def hits(self, rows: Sequence[int]) -> list[bytes]:
+        """The ``hit()`` of living rows as JSON; what has been encoded once is kept."""
         ...
 
     # Requests

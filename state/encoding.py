@@ -24,7 +24,6 @@ number     an integer
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -54,7 +53,7 @@ def encode_memory(record: MemoryRecord) -> bytes:
             record.version,
             record.birth,
             record.ordinal,
-            _change_fields(replace(record.last_change, new_memory=None)),
+            _change_fields(record.last_change, is_latest=True),
         )
     )
 
@@ -160,13 +159,13 @@ def decode_number(data: bytes) -> int:
     return int(_fields(data, "number"))
 
 
-def _change_fields(change: Change) -> tuple[Any, ...]:
+def _change_fields(change: Change, *, is_latest: bool = False) -> tuple[Any, ...]:
     return (
         change.sequence,
         change.memory_id,
         change.action,
         change.old_memory,
-        change.new_memory,
+        None if is_latest else change.new_memory,
         change.cause.request_id,
         change.cause.op,
         change.at_ms,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
+import orjson
+
 from flink_memory.records import EventRecord, MemoryRecord
 from flink_memory.state.handles import MapHandle
 
@@ -14,6 +16,8 @@ Record = TypeVar("Record", MemoryRecord, EventRecord)
 _BULK = 64
 #: A decoded record takes about this many times its encoded bytes, and this many bytes besides.
 _FACTOR, _OVERHEAD = 3, 600
+#: Bytes of an encoded hit beside its text.
+_HIT_OVERHEAD = 150
 
 
 class RecordCache(Generic[Record]):
@@ -26,7 +30,7 @@ class RecordCache(Generic[Record]):
         name: The id of a record.
     """
 
-    __slots__ = ("_decode", "_encode", "_name", "_records", "_state", "nbytes")
+    __slots__ = ("_decode", "_encode", "_hits", "_name", "_records", "_state", "nbytes")
 
     def __init__(
         self,
@@ -40,6 +44,7 @@ class RecordCache(Generic[Record]):
         self._decode = decode
         self._name = name
         self._records: dict[str, Record] = {}
+        self._hits: dict[str, bytes] = {}
         self.nbytes = 0
 
     def get(self, record_id: str) -> Record | None:
@@ -51,8 +56,24 @@ class RecordCache(Generic[Record]):
                 record = self._keep(record_id, stored)
         return record
 
+    def hit(self, record_id: str) -> bytes:
+        """The ``hit()`` of a record as JSON.
+
+        Raises:
+            KeyError: There is no such record.
+        """
+        hit = self._hits.get(record_id)
+        if hit is None:
+            record = self.get(record_id)
+            if record is None:
+                raise KeyError(f"Expected the record of {record_id!r}, as the vector log says; it is not there.")
+            hit = self._hits[record_id] = orjson.dumps(record.hit())
+            self.nbytes += len(hit) + _HIT_OVERHEAD
+        return hit
+
     def put(self, record_id: str, record: Record | None) -> None:
         """Write a record, or remove it."""
+        self._hits.pop(record_id, None)
         if record is None:
             self._state.remove(record_id)
             self._records.pop(record_id, None)
@@ -80,6 +101,7 @@ class RecordCache(Generic[Record]):
     def drop(self) -> None:
         """Let go of what is held; state keeps it."""
         self._records.clear()
+        self._hits.clear()
         self.nbytes = 0
 
     def _keep(self, record_id: str, stored: bytes) -> Record:

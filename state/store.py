@@ -108,6 +108,7 @@ class HybridStore:
         self._tail_entries = 0
         self._uncounted = 0
         self._graphs_told: set[int] = set()
+        self._graphs_unchecked = True
         self._load()
         self._check_model()
 
@@ -191,8 +192,9 @@ class HybridStore:
     def similarity(self, query: Float32Vector, rows: RowNumbers) -> Float32Vector:
         return self._index.scores(query, rows)
 
-    def words(self, text: str) -> LexicalScores:
-        return self._index.words.scores(analyze(text))
+    def words(self, text: str) -> LexicalScores | None:
+        terms = analyze(text)
+        return self._index.words.scores(terms) if terms else None
 
     def neighbours(self) -> tuple[RowNumbers, RowNumbers]:
         return self._index.neighbours()
@@ -201,8 +203,20 @@ class HybridStore:
         births: RowNumbers = self._index.rows.rows["birth"][rows]
         return births
 
+    def memory_births(self, rows: RowNumbers) -> list[int]:
+        chosen = self._index.rows.rows[rows]
+        births: list[int] = chosen["birth"][chosen["kind"] == KIND_MEMORY].tolist()
+        return births
+
     def records(self, rows: Sequence[int]) -> list[MemoryRecord | EventRecord]:
         return [self._record_of(row) for row in rows]
+
+    def hits(self, rows: Sequence[int]) -> list[bytes]:
+        kinds = self._index.rows.rows["kind"]
+        ids = self._index.rows.ids
+        return [
+            self._memories.hit(ids[row]) if kinds[row] == KIND_MEMORY else self._events.hit(ids[row]) for row in rows
+        ]
 
     # Requests
 
@@ -290,8 +304,9 @@ class HybridStore:
 
     def graphs_due(self) -> list[BuildGraph]:
         config = self._config.index
-        if config.graph_min_rows is None:
+        if config.graph_min_rows is None or not self._graphs_unchecked:
             return []
+        self._graphs_unchecked = False
         due = []
         start = 0
         for segment in self._manifest.segments:
@@ -440,7 +455,7 @@ class HybridStore:
             for row in draft.rows
         )
         vectors = (
-            np.stack([row.vector for row in draft.rows])
+            np.array([row.vector for row in draft.rows], dtype=np.float32)
             if draft.rows
             else np.empty((0, self._model.dimension), dtype=np.float32)
         )
@@ -469,6 +484,7 @@ class HybridStore:
             self._selection.reset()
         self._states.vector_tail.clear()
         self._tail_entries = 0
+        self._graphs_unchecked = True
         self._write_manifest()
 
     def _sealer(self) -> Sealer:
