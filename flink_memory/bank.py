@@ -58,9 +58,7 @@ def update(run: Execution[Update]) -> dict[str, Any]:
     """
     request = run.request
     old = run.memory(request.memory_id)
-    changed: dict[str, Any] = {
-        name: getattr(request, name) for name in request.changed_fields if name != "vector"
-    }
+    changed: dict[str, Any] = {name: getattr(request, name) for name in request.changed_fields if name != "vector"}
     if "metadata" in changed:
         changed["metadata"] = changed["metadata"] or {}
     if "session_id" in request.model_fields_set:

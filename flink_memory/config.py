@@ -113,7 +113,7 @@ class IndexConfig(_Section):
         default=8, ge=2, le=64, description="Segments of one size that are merged into one of the next."
     )
     graph_min_rows: int | None = Field(
-        default=8_192,
+        default=6_000,
         ge=256,
         le=100_000_000,
         description="Rows from which a segment gets a graph; below, exact search is as quick. null: never.",

@@ -123,9 +123,7 @@ class Draft:
         self.counters.memories += 1
         return record
 
-    def replace_memory(
-        self, old: MemoryRecord, vector: Float32Vector, changed: Mapping[str, Any]
-    ) -> MemoryRecord:
+    def replace_memory(self, old: MemoryRecord, vector: Float32Vector, changed: Mapping[str, Any]) -> MemoryRecord:
         """Change fields of a memory; its present row is superseded by a new one.
 
         Args:
@@ -211,7 +209,7 @@ class Draft:
                 kind=KIND_MEMORY,
                 row_id=record.memory_id,
                 arrived_ms=self.arrived_ms,
-                expires_ms=record.expires_at_ms or 0,
+                expires_ms=0 if record.expires_at_ms is None else max(record.expires_at_ms, 1),
                 session="",
                 text=record.memory,
                 vector=vector,
@@ -234,9 +232,7 @@ class Draft:
         self.superseded[number] = change
         return number
 
-    def _change(
-        self, action: Action, memory_id: str, old: str | None, new: str | None, previous: int | None
-    ) -> Change:
+    def _change(self, action: Action, memory_id: str, old: str | None, new: str | None, previous: int | None) -> Change:
         self.counters.sequence += 1
         change = Change(
             sequence=self.counters.sequence,

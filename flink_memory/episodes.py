@@ -46,19 +46,15 @@ def observe(run: Execution[Observe]) -> dict[str, Any]:
         return {"event_id": event.event_id}
     if _is_same(known, event, has_time=request.timestamp_ms is not None):
         return {"event_id": event.event_id, "duplicate": True}
-    raise RequestError(
-        "CONFLICT",
-        f"Expected an id that no other event has, got {event.event_id!r}, which has other content. Events "
-        "are never changed: send this one under an id of its own.",
-        "event_id",
-    )
+    raise _conflict(event.event_id)
 
 
 def add_messages(run: Execution[AddMessages]) -> dict[str, Any]:
-    """Keep chat messages as events.
+    """Keep chat messages as events; those that are there already, by the same request, stay as they are.
 
     Raises:
-        RequestError: ``VALIDATION_ERROR`` when memories are to be inferred, which takes a language model.
+        RequestError: ``VALIDATION_ERROR`` when memories are to be inferred, which takes a language model;
+            ``CONFLICT`` when the request's id was used for other messages before.
     """
     request = run.request
     if request.infer:
@@ -71,7 +67,11 @@ def add_messages(run: Execution[AddMessages]) -> dict[str, Any]:
     event_ids = []
     for position, message in enumerate(request.messages):
         event = _event_of(run, message, position)
-        run.draft.add_event(event, indexed_text(event), run.vector(None, position))
+        known = run.store.event(event.event_id)
+        if known is None:
+            run.draft.add_event(event, indexed_text(event), run.vector(None, position))
+        elif not _is_same(known, event, has_time=request.timestamp_ms is not None):
+            raise _conflict(event.event_id)
         event_ids.append(event.event_id)
     return {"event_ids": event_ids, "memories": []}
 
@@ -108,7 +108,16 @@ def _event_of(run: Execution[AddMessages], message: ChatMessage, position: int) 
     )
 
 
-def _plain(content: Any) -> Any:  # noqa: ANN401
+def _conflict(event_id: str) -> RequestError:
+    return RequestError(
+        "CONFLICT",
+        f"Expected an id that no other event has, got {event_id!r}, which has other content. Events "
+        "are never changed: send this one under an id of its own.",
+        "event_id",
+    )
+
+
+def _plain(content: Any) -> Any:
     """Content as plain JSON values: a text, a list of dictionaries, or nothing."""
     if content is None or isinstance(content, str):
         return content

@@ -36,7 +36,7 @@ from flink_memory.effects import (
     SetTimer,
     Timer,
 )
-from flink_memory.errors import ErrorDetail, FlinkMemoryError, RequestError
+from flink_memory.errors import ErrorCode, ErrorDetail, FlinkMemoryError, RequestError
 from flink_memory.execution import Execution
 from flink_memory.needs import check_request, texts_to_embed
 from flink_memory.records import NEVER_ACCESSED, Cause, Change, MemoryRecord
@@ -73,6 +73,7 @@ _PASSING: Final = frozenset({"UNAVAILABLE", "TIMEOUT", "INTERNAL"})
 #: A result of more bytes is not kept for a repeat of its request; a read is then carried out again.
 _KEPT_RESULT_BYTES: Final = 16 * 1024
 _REEMBED: Final = "reembed"
+_DEFECT: Final = "The operation failed by a defect; nothing of it was written. The log of the job tells more."
 
 
 @dataclass(slots=True)
@@ -122,9 +123,7 @@ class AgentMemory:
             What is to be done, in order.
         """
         effects: list[Effect] = []
-        if self._due_ms is not None and now_ms >= self._due_ms:
-            self._write(expire(self._store, self._config, now_ms), effects)
-            self._due_ms = self._store.next_due_ms()
+        self._expire(now_ms, effects)
         if isinstance(item, Received):
             self._receive(item, now_ms, effects)
         elif isinstance(item, Answer):
@@ -133,6 +132,41 @@ class AgentMemory:
             self._store.set_graph(item.ask_id, item.graph)
         self._set_timer(now_ms, effects)
         return effects
+
+    def carry_out(self, request: Request, vectors: Float32Matrix | None, now_ms: int) -> dict[str, Any]:
+        """Carry out one request at once, for a caller in this process who has its embeddings at hand.
+
+        Of the request itself nothing is kept, so a repeat is not noticed, and reading writes nothing: it is not
+        counted as an access.
+
+        Args:
+            request: Its ``op`` is one that is carried out here.
+            vectors: Embeddings of its :func:`~flink_memory.needs.texts_to_embed`, shape ``(n, dim)``.
+            now_ms: The time of processing; does not go back.
+
+        Returns:
+            The ``result`` of the wire contract.
+
+        Raises:
+            RequestError: It cannot be carried out; it changed nothing.
+        """
+        effects: list[Effect] = []
+        self._expire(now_ms, effects)
+        check_request(request, self._config.limits, self._store.dimension)
+        draft = self._draft(request, now_ms)
+        result = _OPERATIONS[request.op](Execution(request, self._store, self._config, draft, vectors))
+        if request.op not in _READS:
+            self._write(draft, effects)
+            self._trim(now_ms, effects)
+        return result
+
+    def catch_up(self, now_ms: int) -> None:
+        """Remove what has come to its end by now; for who reads the store beside :meth:`carry_out`."""
+        self._expire(now_ms, [])
+
+    def reembedding(self) -> Ask | None:
+        """The call to make before all else when the vectors are of another model; :meth:`apply` takes its answer."""
+        return self._reembedding() if self._store.needs_vectors else None
 
     def unanswered(self) -> list[Ask | BuildGraph]:
         """The calls whose answers are still missing: to be made again when they are not under way."""
@@ -158,11 +192,16 @@ class AgentMemory:
         if answer.ask_id == _REEMBED:
             self._reembed(answer, effects)
         else:
-            self._answers[answer.ask_id] = answer
+            self._answers.setdefault(answer.ask_id, answer)
         if self._store.needs_vectors:
             return
         while self._queue:
             first = self._queue[0]
+            if first.ask is None and (texts := self._texts(first.item)):
+                # It was known when it came, or its result was; what went before it has changed that.
+                first.ask = Ask(str(first.number), texts)
+                effects.append(first.ask)
+                return
             found = None if first.ask is None else self._answers.pop(first.ask.ask_id, None)
             if first.ask is not None and found is None:
                 return
@@ -180,9 +219,10 @@ class AgentMemory:
         effects: list[Effect],
     ) -> None:
         """Carry out one request, or say why not; either way it gets its one result."""
+        self._expire(now_ms, effects)  # also between two that one answer has set free
         known = self._store.outcome(item.request_id)
         if known:
-            _emit(duplicate_of(known.decode()), item, "error" if b'"status":"error"' in known[:700] else "ok", effects)
+            _emit(duplicate_of(known.decode()), item, _status_of(known), effects)
             return
         draft = self._draft(item, arrived_ms)
         try:
@@ -192,15 +232,15 @@ class AgentMemory:
             return
         except FlinkMemoryError:
             raise
-        except Exception:
+        except Exception:  # noqa: BLE001  # one request must not end the job; nothing has been written yet
             _LOG.exception("An operation %r failed. Nothing of it was written.", item.op)
-            detail = ErrorDetail("INTERNAL", "The operation failed by a defect; nothing of it was written. Its log tells more.")
+            detail = ErrorDetail(
+                "INTERNAL", "The operation failed by a defect; nothing of it was written. Its log tells more."
+            )
             self._fail(item, detail, arrived_ms, now_ms, effects, is_repeat=known is not None)
             return
         is_repeat = known is not None or bool(result.pop("duplicate", False))
-        text = ok_result_from_fragment(
-            item.request_id, self._agent_id, item.op or "", orjson.dumps(result), now_ms
-        )
+        text = ok_result_from_fragment(item.request_id, self._agent_id, item.op or "", orjson.dumps(result), now_ms)
         if known is None:
             self._write(draft, effects)
             if isinstance(item, EndSession):
@@ -210,12 +250,14 @@ class AgentMemory:
             effects.extend(self._store.graphs_due())
         _emit(duplicate_of(text) if is_repeat else text, item, "ok", effects)
 
-    def _result(self, item: Request | Invalid, answer: Answer | None, draft: Draft, *, is_repeat: bool) -> dict[str, Any]:
+    def _result(
+        self, item: Request | Invalid, answer: Answer | None, draft: Draft, *, is_repeat: bool
+    ) -> dict[str, Any]:
         if isinstance(item, Invalid):
             raise _refused(item.error)
         check_request(item, self._config.limits, self._store.dimension)
         if answer is not None and answer.vectors is None:
-            code = "TIMEOUT" if answer.code == "TIMEOUT" else "UNAVAILABLE"
+            code: ErrorCode = "TIMEOUT" if answer.code == "TIMEOUT" else "UNAVAILABLE"
             raise RequestError(code, f"{answer.error} The request changed nothing; send it again.")
         if is_repeat and item.op not in _READS:
             return self._result_of_repeat(item)
@@ -263,6 +305,11 @@ class AgentMemory:
         while (draft := trim(self._store, self._config, now_ms)) is not None:
             self._write(draft, effects)
 
+    def _expire(self, now_ms: int, effects: list[Effect]) -> None:
+        if self._due_ms is not None and now_ms >= self._due_ms:
+            self._write(expire(self._store, self._config, now_ms), effects)
+            self._due_ms = self._store.next_due_ms()
+
     def _write(self, draft: Draft | None, effects: list[Effect]) -> None:
         """Write a draft and publish its changes."""
         if draft is None:
@@ -271,7 +318,7 @@ class AgentMemory:
         for change in draft.changes:
             record = draft.memories.get(change.memory_id)
             effects.append(Publish(self._change_text(change, record)))
-        if draft.rows:
+        if draft.rows or draft.superseded:
             self._note_dues(draft)
 
     def _change_text(self, change: Change, record: MemoryRecord | None) -> str:
@@ -290,11 +337,16 @@ class AgentMemory:
 
     def _note_dues(self, draft: Draft) -> None:
         sensory, memories = self._config.sensory.max_age_days, self._config.memories.max_age_days
+        history, audit = self._config.history.max_age_days, self._config.audit.max_age_days
         dues = [row.expires_ms for row in draft.rows if row.expires_ms]
         if sensory is not None and draft.events:
             dues.append(draft.arrived_ms + int(sensory * DAY_MS))
         if memories is not None and draft.memories:
             dues.append(draft.arrived_ms + int(memories * DAY_MS))
+        if history is not None and draft.history:
+            dues.append(draft.arrived_ms + int(history * DAY_MS))
+        if audit is not None:
+            dues += [change.at_ms + int(audit * DAY_MS) for change in draft.superseded.values() if change is not None]
         if dues:
             self._due_ms = min(dues) if self._due_ms is None else min(self._due_ms, *dues)
 
@@ -343,11 +395,19 @@ class AgentMemory:
                 "nothing was changed. Restart it when the model answers."
             )
         vectors = answer.vectors
+        if len(vectors) != len(self._store.texts()):  # something has expired since they were asked for
+            effects.append(self._reembedding())
+            return
         if self._config.index.metric == "cosine":
             lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
             vectors = vectors / np.where(lengths > 0, lengths, 1).astype(np.float32)
         self._store.replace_vectors(vectors)
         effects.extend(waiting.ask for waiting in self._queue if waiting.ask is not None)
+
+
+def _status_of(result: bytes) -> str:
+    """Status of a result record; quotes inside the ids before it are escaped."""
+    return "error" if result.partition(b'"status":"')[2].startswith(b"error") else "ok"
 
 
 def _emit(text: str, item: Request | Invalid, status: str, effects: list[Effect]) -> None:

@@ -6,8 +6,8 @@ import orjson
 
 from flink_memory.config import LimitsConfig
 from flink_memory.errors import DimensionMismatchError, RequestError
-from flink_memory.requests import Add, AddMessages, ChatMessage, Observe, Request, Search, Update
 from flink_memory.records import content_text
+from flink_memory.requests import Add, AddMessages, ChatMessage, Observe, Request, Search, Update
 from flink_memory.texts import event_text
 
 

@@ -22,7 +22,8 @@ from flink_memory.fields import (
 from flink_memory.undecodable import Invalid, Rejected, explain
 
 RequestId = Annotated[str, StringConstraints(min_length=1, max_length=128)]
-AgentId = Annotated[str, StringConstraints(min_length=1, max_length=256)]
+# A byte order mark, in either order of its bytes, gets lost between Java and Python at the begin of a text.
+AgentId = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern="^[^\ufeff\ufffe]")]
 SessionId = Annotated[str, StringConstraints(max_length=256)]
 ItemId = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 Text = Annotated[str, StringConstraints(min_length=1)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -38,16 +39,19 @@ def search(run: Execution[Search]) -> dict[str, Any]:
     found = rows[places]
     run.draft.accesses.extend(store.memory_births(found))
     hits = store.hits(found.tolist())
-    more = [_measured(run, ranked, place, row, mask) for place, row in zip(places.tolist(), found.tolist(), strict=True)]
+    more = [
+        _measured(run, ranked, place, row, mask) for place, row in zip(places.tolist(), found.tolist(), strict=True)
+    ]
     joined = b",".join(hit[:-1] + b"," + fields[1:] for hit, fields in zip(hits, more, strict=True))
     return {"hits": orjson.Fragment(b"[" + joined + b"]")}
 
 
-def _measured(
-    run: Execution[Search], ranked: RankedScores, place: int, row: int, mask: BoolMask | None
-) -> bytes:
+def _measured(run: Execution[Search], ranked: RankedScores, place: int, row: int, mask: BoolMask | None) -> bytes:
     """The part of a hit that depends on the search, as a JSON object."""
-    fields: dict[str, Any] = {"score": float(ranked.total[place])}
+    score = float(ranked.total[place])
+    if not run.request.explain and not run.request.expand_context and math.isfinite(score):
+        return b'{"score":%a}' % score
+    fields: dict[str, Any] = {"score": score}
     if run.request.explain:
         fields["explain"] = _explanation(ranked, place)
     if run.request.expand_context and isinstance(run.store.records([row])[0], EventRecord):
@@ -73,10 +77,11 @@ def _fused(
 
 def _best(run: Execution[Search], rows: RowNumbers, ranked: RankedScores) -> RowNumbers:
     """Places of the hits among the candidates, best first."""
-    places = np.lexsort((run.store.births(rows), -ranked.total))[: run.request.limit]
+    places: RowNumbers = np.lexsort((run.store.births(rows), -ranked.total))[: run.request.limit]
     if run.request.min_score is None:
         return places
-    return places[ranked.total[places] >= run.request.min_score]
+    good: RowNumbers = places[ranked.total[places] >= run.request.min_score]
+    return good
 
 
 def _explanation(ranked: RankedScores, place: int) -> dict[str, float]:

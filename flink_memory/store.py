@@ -158,7 +158,7 @@ class AgentStore(Protocol):
         ...
 
     def next_due_ms(self) -> int | None:
-        """When the next memory or event ends by its age or its time; ``None`` for never."""
+        """When the next memory, event, item of history or of audit ends by its age or its time; ``None`` for never."""
         ...
 
     # Background

@@ -21,6 +21,7 @@ from flink_memory.problems import Problem, worst_problem
 from flink_memory.wording import did_you_mean, listed, shown
 
 _MAX_IDS = {"request_id": 128, "agent_id": 256}
+_BYTE_ORDER_MARKS = "\ufeff\ufffe"
 _MAX_DEPTH = 200  # that of pydantic's parser
 _MAX_ECHOED_OP = 64
 
@@ -154,6 +155,8 @@ def _identifier(fields: Mapping[str, Any], name: str) -> str:
         raise _NotARequestError(f"Expected a string of 1 to {longest} characters, got {shown(value)}.", name)
     if has_lone_surrogate(value):
         raise _NotARequestError("Expected text, got half of a surrogate pair. Send characters as UTF-8.", name)
+    if name == "agent_id" and value[0] in _BYTE_ORDER_MARKS:
+        raise _NotARequestError("Expected text, got a byte order mark before it. Leave it out.", name)
     return value
 
 

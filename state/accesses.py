@@ -89,6 +89,11 @@ class AccessLog:
         """Accesses of the memory of that birth."""
         return self._read().get(birth) or Access()
 
+    def forget(self) -> None:
+        """Drop all that was counted, in state, too."""
+        self._state.clear()
+        self._table, self._entries = None, 0
+
     def fold(self, is_alive: Iterable[int] | None = None) -> None:
         """Rewrite the log as one table.
 

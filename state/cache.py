@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import TypeVar
 
 from flink_memory.config import MemoryConfig
 from flink_memory.effects import Ask, BuildGraph, Effect
+from flink_memory.errors import RequestError
 from flink_memory.memory import AgentMemory, Input
 from flink_memory.state.handles import AgentStates
 from flink_memory.state.store import HybridStore, ModelStamp
+
+Outcome = TypeVar("Outcome")
 
 
 class AgentCache:
@@ -28,9 +32,7 @@ class AgentCache:
         model: The embedding model in use.
     """
 
-    def __init__(
-        self, open_states: Callable[[str], AgentStates], config: MemoryConfig, model: ModelStamp
-    ) -> None:
+    def __init__(self, open_states: Callable[[str], AgentStates], config: MemoryConfig, model: ModelStamp) -> None:
         self._open_states = open_states
         self._config = config
         self._model = model
@@ -53,9 +55,35 @@ class AgentCache:
         self._account(agent_id, store.nbytes)
         return effects
 
+    def use(self, agent_id: str, action: Callable[[AgentMemory, HybridStore], Outcome]) -> Outcome:
+        """Do something with an agent's memory.
+
+        Args:
+            agent_id: Whose memory.
+            action: What to do; whatever it raises beside a :class:`RequestError` has the agent read anew from
+                its state when it is next used.
+        """
+        memory, store = self._agent(agent_id)
+        try:
+            outcome = action(memory, store)
+        except RequestError:
+            raise
+        except BaseException:
+            self.drop(agent_id)
+            raise
+        self._account(agent_id, store.nbytes)
+        return outcome
+
     def unanswered(self, agent_id: str) -> list[Ask | BuildGraph]:
         """The calls that an agent's memory still waits for."""
-        return self._agent(agent_id)[0].unanswered()
+        memory, store = self._agent(agent_id)
+        self._account(agent_id, store.nbytes)
+        return memory.unanswered()
+
+    def load(self, agent_id: str) -> None:
+        """Read an agent from its state, if it is not in use already."""
+        _, store = self._agent(agent_id)
+        self._account(agent_id, store.nbytes)
 
     def drop(self, agent_id: str) -> None:
         """Let go of an agent; its state stays."""

@@ -99,9 +99,7 @@ def decode_vectors(data: bytes) -> Float32Matrix:
 def encode_graph(graph: bytes) -> list[bytes]:
     """Cut a graph into pieces."""
     prefix = bytes([VERSION])
-    return [
-        prefix + graph[start : start + GRAPH_PIECE_BYTES] for start in range(0, len(graph), GRAPH_PIECE_BYTES)
-    ]
+    return [prefix + graph[start : start + GRAPH_PIECE_BYTES] for start in range(0, len(graph), GRAPH_PIECE_BYTES)]
 
 
 def decode_graph(pieces: Sequence[bytes]) -> bytes:

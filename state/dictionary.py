@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from flink_memory.state.handles import STATE_KINDS, AgentStates
 
@@ -82,9 +83,7 @@ class DictionaryValue:
         self._value = None
 
 
-_KINDS = {"map": DictionaryMap, "list": DictionaryList, "value": DictionaryValue}
-
-
 def dictionary_states() -> AgentStates:
     """Empty states for one agent."""
-    return AgentStates(**{name: _KINDS[kind]() for name, kind in STATE_KINDS.items()})
+    kinds: dict[str, Callable[[], Any]] = {"map": DictionaryMap, "list": DictionaryList, "value": DictionaryValue}
+    return AgentStates(**{name: kinds[kind]() for name, kind in STATE_KINDS.items()})

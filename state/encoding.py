@@ -67,13 +67,9 @@ def decode_memory(data: bytes) -> MemoryRecord:
     fields = _fields(data, "memory")
     change = fields[14]
     change[4] = fields[1]
-    return MemoryRecord(
-        *fields[:6],
-        tuple(fields[6]),
-        tuple(fields[7]),
-        *fields[8:14],
-        _change(change),
-    )
+    fields[6:8] = tuple(fields[6]), tuple(fields[7])
+    fields[14] = _change(change)
+    return MemoryRecord(*fields)
 
 
 def encode_change(change: Change) -> bytes:
@@ -174,7 +170,8 @@ def _change_fields(change: Change, *, is_latest: bool = False) -> tuple[Any, ...
 
 
 def _change(fields: list[Any]) -> Change:
-    return Change(*fields[:5], Cause(fields[5], fields[6]), *fields[7:9])
+    fields[5:7] = [Cause(fields[5], fields[6])]
+    return Change(*fields)
 
 
 def _fields(data: bytes, what: str) -> Any:

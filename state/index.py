@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from flink_memory.effects import Float32Matrix, Float32Vector
 from flink_memory.analysis import session_key
+from flink_memory.effects import Float32Matrix, Float32Vector
 from flink_memory.lexical import LexicalBlock, LexicalIndex
 from flink_memory.records import KIND_EVENT
 from flink_memory.state.chunks import ChunkRows
@@ -16,55 +16,72 @@ from flink_memory.state.log import Upsert
 from flink_memory.state.rows import BoolMask, RowNumbers, RowTable
 from flink_memory.state.vectors import VectorIndex
 
+#: Rough bytes of a row whose words are not indexed yet.
+_UNREAD_BYTES = 600
+
 
 @dataclass(frozen=True, slots=True)
 class SealedRows:
-    """The three parts of a sealed chunk, decoded.
+    """A sealed chunk, decoded, but for its words.
 
     Attributes:
         rows: Its rows.
         vectors: Shape ``(n, dim)``.
-        words: Its lexical index.
         dead: Which of the rows are dead, shape ``(n,)``; ``None`` for none.
     """
 
     rows: ChunkRows
     vectors: Float32Matrix
-    words: LexicalBlock
     dead: BoolMask | None
 
 
 class LiveIndex:
     """All rows of an agent in use, searchable.
 
-    Row numbers are the same in all three indexes. Rows before ``sealed`` stand in chunks.
+    Row numbers are the same in all three indexes. The lexical one is made when it is first needed: an
+    agent that is read from state for a search by vector need not wait for it.
 
     Args:
         dimension: Of the vectors; 0 while the agent has none.
         ef_search: See :class:`VectorIndex`.
+        read_words: Reads the lexical blocks of all sealed chunks, in order.
     """
 
-    __slots__ = ("_neighbours", "ef_search", "rows", "vectors", "words")
+    __slots__ = ("_neighbours", "_read_words", "_unread", "_words", "ef_search", "rows", "vectors")
 
-    def __init__(self, dimension: int, ef_search: int) -> None:
+    def __init__(self, dimension: int, ef_search: int, read_words: Callable[[], Sequence[LexicalBlock]]) -> None:
         self.ef_search = ef_search
         self.rows = RowTable()
         self.vectors = VectorIndex(dimension, ef_search)
-        self.words = LexicalIndex()
+        self._read_words = read_words
+        self._words: LexicalIndex | None = None
+        self._unread: list[Upsert] = []
         self._neighbours: tuple[RowNumbers, RowNumbers] | None = None
+
+    @property
+    def words(self) -> LexicalIndex:
+        """The lexical index."""
+        if self._words is None:
+            self._words = LexicalIndex()
+            for block in self._read_words():
+                self._words.add_block(self._words.n_rows, block)
+            for row in self._unread:
+                _add_words(self._words, row)
+            for number in np.flatnonzero(~self.rows.alive).tolist():
+                self._words.remove(number)
+            self._unread = []
+        return self._words
 
     @property
     def nbytes(self) -> int:
         """Bytes held, roughly."""
-        return self.rows.nbytes + self.vectors.nbytes + self.words.nbytes
+        words = _UNREAD_BYTES * len(self._unread) if self._words is None else self._words.nbytes
+        return self.rows.nbytes + self.vectors.nbytes + words
 
-    def load(self, chunks: Sequence[SealedRows]) -> None:
-        """Take in all sealed chunks of an agent that is being read from state."""
-        for chunk in chunks:
-            first = self.rows.count
-            self.rows.extend(chunk.rows, chunk.dead)
-            self._add_words(first, chunk.words, chunk.dead)
-        self.vectors.load([chunk.vectors for chunk in chunks])
+    def load(self, chunks: Sequence[SealedRows], graph: bytes | None) -> None:
+        """Take in the chunks of a sealed segment, with its graph if it has one."""
+        self.rows.extend([(chunk.rows, chunk.dead) for chunk in chunks])
+        self.vectors.load([chunk.vectors for chunk in chunks], graph)
 
     def append(self, upserts: Sequence[Upsert], vectors: Float32Matrix) -> None:
         """Append rows of the tail.
@@ -77,8 +94,11 @@ class LiveIndex:
             self.vectors = VectorIndex(vectors.shape[1], self.ef_search)
         self.vectors.add(vectors)
         for row in upserts:
-            number = self.rows.append(row)
-            self.words.add(number, row.terms, session_key(row.session) if row.session else 0)
+            self.rows.append(row)
+            if self._words is None:
+                self._unread.append(row)
+            else:
+                _add_words(self._words, row)
         self._neighbours = None
 
     def kill(self, ordinal: int) -> None:
@@ -86,38 +106,29 @@ class LiveIndex:
         number = self.rows.find(ordinal)
         if number is not None:
             self.rows.kill(number)
-            self.words.remove(number)
+            if self._words is not None:
+                self._words.remove(number)
             self._neighbours = None
 
-    def seal(self, start: int) -> SealedRows:
-        """Close the rows from ``start`` on into a chunk; they stay where they are."""
-        end = self.rows.count
+    def chunk(self, start: int, end: int) -> SealedRows:
+        """Rows ``start`` to ``end`` as a chunk; they stay where they are."""
         alive = self.rows.alive[start:end]
         return SealedRows(
             rows=self.rows.chunk(start, end),
             vectors=self.vectors.slice(start, end),
-            words=self.words.block(start, end - start),
             dead=None if alive.all() else ~alive,
         )
 
     def keep(self, mask: BoolMask) -> None:
         """Purge the rows outside ``mask``, shape ``(count,)``; the others move up.
 
-        Only of sealed rows; :attr:`words` must be given anew, with :meth:`reset_words`.
+        All rows must be sealed: the words are read again.
         """
         self.rows.keep(mask)
         self.vectors.keep(mask)
+        self._words = None
+        self._unread = []
         self._neighbours = None
-
-    def reset_words(self, chunks: Sequence[tuple[LexicalBlock, BoolMask | None]]) -> None:
-        """Replace the lexical index.
-
-        Args:
-            chunks: For all rows, in order: the block, and which of its rows are dead.
-        """
-        self.words = LexicalIndex()
-        for block, dead in chunks:
-            self._add_words(self.words.n_rows, block, dead)
 
     def neighbours(self) -> tuple[RowNumbers, RowNumbers]:
         """The living event before and after each row in its session; -1 where there is none.
@@ -133,11 +144,9 @@ class LiveIndex:
         """Inner products with the vectors of ``rows`` (ascending)."""
         return self.vectors.scores(query, rows)
 
-    def _add_words(self, first: int, block: LexicalBlock, dead: BoolMask | None) -> None:
-        self.words.add_block(first, block)
-        if dead is not None:
-            for position in np.flatnonzero(dead).tolist():
-                self.words.remove(first + position)
+
+def _add_words(words: LexicalIndex, row: Upsert) -> None:
+    words.add(words.n_rows, row.terms, session_key(row.session) if row.session else 0)
 
 
 def _neighbours(table: RowTable) -> tuple[RowNumbers, RowNumbers]:

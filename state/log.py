@@ -104,9 +104,7 @@ def encode_entry(entry: LogEntry) -> bytes:
         parts.append(struct.pack(f"<{len(entry.tombstones)}q", *entry.tombstones))
     if upserts:
         texts = [(row.row_id.encode(), row.session.encode(), array("I", row.terms).tobytes()) for row in upserts]
-        parts.extend(
-            _ROW.pack(row.ordinal, row.birth, row.arrived_ms, row.expires_ms, 0, row.kind) for row in upserts
-        )
+        parts.extend(_ROW.pack(row.ordinal, row.birth, row.arrived_ms, row.expires_ms, 0, row.kind) for row in upserts)
         parts.extend(_LENGTHS.pack(*map(len, text)) for text in texts)
         parts.append(np.ascontiguousarray(entry.vectors, dtype="<f4").tobytes())
         parts.extend(piece for text in texts for piece in text)
@@ -134,9 +132,7 @@ def decode_entry(data: bytes) -> LogEntry:
     upserts = []
     for index in range(n_upserts):
         ordinal, birth, arrived_ms, expires_ms, _, kind = _ROW.unpack_from(data, at + _ROW.size * index)
-        id_length, session_length, terms_length = _LENGTHS.unpack_from(
-            data, lengths_at + _LENGTHS.size * index
-        )
+        id_length, session_length, terms_length = _LENGTHS.unpack_from(data, lengths_at + _LENGTHS.size * index)
         session_at = texts_at + id_length
         terms_at = session_at + session_length
         end = terms_at + terms_length

@@ -141,9 +141,7 @@ def decode_manifest(data: bytes) -> Manifest:
             number=segment["number"],
             level=segment["level"],
             graph_pieces=segment["graph_pieces"],
-            chunks=[
-                Chunk(number, rows, _positions(bitmap, rows)) for number, rows, bitmap in segment["chunks"]
-            ],
+            chunks=[Chunk(number, rows, _positions(bitmap, rows)) for number, rows, bitmap in segment["chunks"]],
         )
         for segment in fields.pop("segments")
     ]

@@ -35,9 +35,7 @@ class Outcomes:
             stored = self._states.requests_1.get(request_id)
         return None if stored is None else decode_outcome(stored)[1]
 
-    def put(
-        self, counters: Counters, request_id: str, arrived_ms: int, result: bytes, *, quotes: bool
-    ) -> None:
+    def put(self, counters: Counters, request_id: str, arrived_ms: int, result: bytes, *, quotes: bool) -> None:
         """Keep the outcome of a request; ``counters`` are brought forward."""
         if not counters.requests:
             counters.requests_since_ms = arrived_ms

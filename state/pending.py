@@ -2,6 +2,7 @@
 
 Keys of the map are arrival numbers, 16 digits; ``range`` holds the first and the next number, so
 that whether anything waits is known from one read (looking into an empty map costs 135 us on RocksDB).
+It stays when nothing waits: a number names a call, and must not come again for another one.
 """
 
 from __future__ import annotations
@@ -58,10 +59,7 @@ class PendingRequests:
         """Remove the one that came first."""
         self._state.remove(_key(self._first))
         self._first += 1
-        if self._first == self._next:
-            self._state.remove(_RANGE_KEY)
-        else:
-            self._write_range()
+        self._write_range()
 
     def _write_range(self) -> None:
         self._state.put(_RANGE_KEY, _RANGE.pack(VERSION, self._first, self._next))

@@ -40,9 +40,9 @@ class RecordCache(Generic[Record]):
         name: Callable[[Record], str],
     ) -> None:
         self._state = state
-        self._encode = encode
-        self._decode = decode
-        self._name = name
+        self._encode: Callable[[Record], bytes] = encode
+        self._decode: Callable[[bytes], Record] = decode
+        self._name: Callable[[Record], str] = name
         self._records: dict[str, Record] = {}
         self._hits: dict[str, bytes] = {}
         self.nbytes = 0
@@ -105,7 +105,7 @@ class RecordCache(Generic[Record]):
         self.nbytes = 0
 
     def _keep(self, record_id: str, stored: bytes) -> Record:
-        record = self._decode(stored)
+        record: Record = self._decode(stored)
         self._records[record_id] = record
         self.nbytes += _FACTOR * len(stored) + _OVERHEAD
         return record

@@ -72,18 +72,22 @@ class RowTable:
         self.count = number + 1
         return number
 
-    def extend(self, chunk: ChunkRows, dead: BoolMask | None) -> None:
-        """Append the rows of a sealed chunk."""
-        start, end = self.count, self.count + len(chunk.rows)
+    def extend(self, chunks: Sequence[tuple[ChunkRows, BoolMask | None]]) -> None:
+        """Append the rows of sealed chunks: each with the rows of it that are dead, ``None`` for none."""
+        end = self.count + sum(len(chunk.rows) for chunk, _ in chunks)
         self._reserve(end)
-        self._rows[start:end] = chunk.rows
-        renumbered = np.array([self._session_number(name) for name in chunk.sessions], dtype=np.uint32)
-        self._rows["session"][start:end] = renumbered[chunk.rows["session"]]
-        self._alive[start:end] = True if dead is None else ~dead
-        self.dead += 0 if dead is None else int(dead.sum())
-        self.ids.extend(chunk.ids)
-        self.id_bytes += _ID_BYTES * len(chunk.ids) + sum(map(len, chunk.ids))
-        self.count = end
+        for chunk, dead in chunks:
+            start, self.count = self.count, self.count + len(chunk.rows)
+            self._rows[start : self.count] = chunk.rows
+            if chunk.sessions != [""]:
+                numbers = np.array([self._session_number(name) for name in chunk.sessions], dtype=np.uint32)
+                self._rows["session"][start : self.count] = numbers[chunk.rows["session"]]
+            self._alive[start : self.count] = True
+            if dead is not None:
+                self._alive[start : self.count] = ~dead
+                self.dead += int(dead.sum())
+            self.ids.extend(chunk.ids)
+            self.id_bytes += _ID_BYTES * len(chunk.ids) + len("".join(chunk.ids))
 
     def find(self, ordinal: int) -> int | None:
         """Number of the living row of that ordinal; O(log n)."""
@@ -109,7 +113,7 @@ class RowTable:
     def of_session(self, session: str) -> RowNumbers:
         """Living events of a session, in order."""
         number = self._sessions.get(session)
-        if number is None or not session:
+        if number is None:
             return np.empty(0, dtype=np.int64)
         mask = (self.rows["session"] == number) & (self.rows["kind"] == KIND_EVENT) & self.alive
         return np.flatnonzero(mask)
@@ -156,5 +160,3 @@ class RowTable:
         alive = np.zeros(capacity, dtype=np.bool_)
         alive[: self.count] = self.alive
         self._rows, self._alive = rows, alive
-
-

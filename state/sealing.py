@@ -65,7 +65,8 @@ class Sealer:
         manifest, index = self._manifest, self._index
         start = manifest.sealed_rows
         if index.rows.count > start:
-            chunk = self._write(index.seal(start))
+            end = index.rows.count
+            chunk = self._write(index.chunk(start, end), index.words.block(start, end - start))
             manifest.segments.append(Segment(manifest.take_number(), 0, [chunk]))
         self._note_dead_rows()
         dead = sum(chunk.dead_rows for chunk in manifest.chunks)
@@ -150,53 +151,33 @@ class Sealer:
                 segment.number = manifest.take_number()
                 segment.chunks = chunks
         manifest.segments = [segment for segment in manifest.segments if segment.chunks]
-        if not keep.all():
-            index.reset_words(self._blocks())
 
     def _words(self, rewritten: dict[int, None]) -> dict[int, LexicalBlock]:
         """The lexical block of each chunk that is due."""
         return {
-            id(chunk): LexicalBlock.decode(_value(self._segments, f"l/{chunk.number}"))
-            for chunk in self._manifest.chunks
-            if id(chunk) in rewritten
+            id(chunk): read_words(self._segments, chunk) for chunk in self._manifest.chunks if id(chunk) in rewritten
         }
 
-    def _join(
-        self, joining: list[Chunk], chunks: list[Chunk], words: dict[int, LexicalBlock], start: int
-    ) -> int:
+    def _join(self, joining: list[Chunk], chunks: list[Chunk], words: dict[int, LexicalBlock], start: int) -> int:
         """Write one chunk in place of those that are ``joining``, whose rows now begin at ``start``."""
         if not joining:
             return start
         count = sum(chunk.rows - chunk.dead_rows for chunk in joining)
         if count:
-            index = self._index
-            sealed = SealedRows(
-                rows=index.rows.chunk(start, start + count),
-                vectors=index.vectors.slice(start, start + count),
-                words=merge_blocks(
-                    [words[id(chunk)] for chunk in joining], [chunk.living for chunk in joining]
-                ),
-                dead=None,
-            )
-            chunks.append(self._write(sealed))
+            merged = merge_blocks([words[id(chunk)] for chunk in joining], [chunk.living for chunk in joining])
+            chunks.append(self._write(self._index.chunk(start, start + count), merged))
         for chunk in joining:
             for part in "rvl":
                 self._segments.remove(f"{part}/{chunk.number}")
         joining.clear()
         return start + count
 
-    def _blocks(self) -> list[tuple[LexicalBlock, BoolMask | None]]:
-        return [
-            (LexicalBlock.decode(_value(self._segments, f"l/{chunk.number}")), chunk.dead)
-            for chunk in self._manifest.chunks
-        ]
-
-    def _write(self, sealed: SealedRows) -> Chunk:
+    def _write(self, sealed: SealedRows, words: LexicalBlock) -> Chunk:
         chunk = Chunk(self._manifest.take_number(), len(sealed.rows.rows), sealed.dead)
         rows: ChunkRows = sealed.rows
         self._segments.put(f"r/{chunk.number}", encode_rows(rows.rows, rows.ids, rows.sessions))
         self._segments.put(f"v/{chunk.number}", encode_vectors(sealed.vectors))
-        self._segments.put(f"l/{chunk.number}", sealed.words.encode())
+        self._segments.put(f"l/{chunk.number}", words.encode())
         return chunk
 
     def _drop_graph(self, segment: Segment) -> None:
@@ -206,13 +187,17 @@ class Sealer:
 
 
 def read_chunk(segments: MapHandle, chunk: Chunk) -> SealedRows:
-    """Read a sealed chunk from state."""
+    """Read a sealed chunk from state, but for its words."""
     return SealedRows(
         rows=decode_rows(_value(segments, f"r/{chunk.number}")),
         vectors=decode_vectors(_value(segments, f"v/{chunk.number}")),
-        words=LexicalBlock.decode(_value(segments, f"l/{chunk.number}")),
         dead=chunk.dead,
     )
+
+
+def read_words(segments: MapHandle, chunk: Chunk) -> LexicalBlock:
+    """Read the lexical block of a sealed chunk from state."""
+    return LexicalBlock.decode(_value(segments, f"l/{chunk.number}"))
 
 
 def read_graph(segments: MapHandle, segment: Segment) -> bytes:

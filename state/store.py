@@ -8,27 +8,19 @@ dropped at any time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from flink_memory.analysis import ANALYSIS_ID, analyze, session_key
+from flink_memory.analysis import analyze
 from flink_memory.config import MemoryConfig
 from flink_memory.counters import Counters
 from flink_memory.draft import Draft
 from flink_memory.effects import BuildGraph, Float32Matrix, Float32Vector
 from flink_memory.errors import EmbeddingModelChangedError
 from flink_memory.filters import Filter
-from flink_memory.lexical import LexicalBlock, LexicalScores
-from flink_memory.records import (
-    KIND_EVENT,
-    KIND_MEMORY,
-    Access,
-    Change,
-    EventRecord,
-    MemoryRecord,
-)
+from flink_memory.lexical import LexicalScores
+from flink_memory.records import KIND_EVENT, KIND_MEMORY, Access, Change, EventRecord, MemoryRecord
 from flink_memory.retention import DAY_MS
 from flink_memory.state.accesses import AccessLog
 from flink_memory.state.encoding import (
@@ -44,37 +36,20 @@ from flink_memory.state.encoding import (
     encode_number,
 )
 from flink_memory.state.handles import AgentStates
-from flink_memory.state.index import LiveIndex, SealedRows
-from flink_memory.state.log import LogEntry, Upsert, decode_entry, encode_entry
-from flink_memory.state.manifest import Chunk, Manifest, decode_manifest, encode_manifest
+from flink_memory.state.log import LogEntry, Upsert
 from flink_memory.state.outcomes import Outcomes
 from flink_memory.state.pending import PendingRequests
 from flink_memory.state.record_cache import RecordCache
 from flink_memory.state.rows import BoolMask, RowNumbers
-from flink_memory.state.sealing import Sealer, read_chunk, read_graph
-from flink_memory.state.selection import Selection
+from flink_memory.state.vector_log import ModelStamp, VectorLog
 from flink_memory.texts import embedded_text, indexed_text
+
+__all__ = ["HybridStore", "ModelStamp"]
 
 #: Requests that change nothing are counted in state once in so many.
 _UNCOUNTED_REQUESTS: Final = 64
-#: Ended sessions that are remembered for each agent.
-_ENDED_SESSIONS: Final = 256
 #: Bytes of an agent in use that holds nothing, measured.
 _AGENT_BYTES: Final = 9_000
-_GRAPH = "graph/"
-
-
-@dataclass(frozen=True, slots=True)
-class ModelStamp:
-    """Which embedding model vectors are of.
-
-    Attributes:
-        model_id: As the model names itself.
-        dimension: Of its vectors.
-    """
-
-    model_id: str
-    dimension: int
 
 
 class HybridStore:
@@ -98,25 +73,20 @@ class HybridStore:
         self._outcomes = Outcomes(
             states, config.sensory.max_requests, None if age_days is None else int(age_days * DAY_MS)
         )
-        self._memories = RecordCache(
-            states.memories, encode_memory, decode_memory, lambda record: record.memory_id
-        )
+        self._memories = RecordCache(states.memories, encode_memory, decode_memory, lambda record: record.memory_id)
         self._events = RecordCache(states.sensory, encode_event, decode_event, lambda record: record.event_id)
         self._accesses = AccessLog(states.accesses)
         self._pending = PendingRequests(states.pending)
         self._history: list[tuple[int, EventRecord]] | None = None
-        self._tail_entries = 0
+        self._log = VectorLog(states, config.index, model, self._memories, self._events, self._accesses)
         self._uncounted = 0
-        self._graphs_told: set[int] = set()
-        self._graphs_unchecked = True
-        self._load()
         self._check_model()
 
     # Records
 
     @property
     def counters(self) -> Counters:
-        return self._counters
+        return self._log.counters
 
     @property
     def dimension(self) -> int:
@@ -127,7 +97,7 @@ class HybridStore:
         """Bytes held in memory, roughly."""
         history = 0 if self._history is None else 800 * len(self._history)
         records = self._memories.nbytes + self._events.nbytes + self._accesses.nbytes
-        return _AGENT_BYTES + self._index.nbytes + records + history + self._selection.nbytes
+        return _AGENT_BYTES + self._log.index.nbytes + records + history + self._log.selection.nbytes
 
     def memory(self, memory_id: str) -> MemoryRecord | None:
         return self._memories.get(memory_id)
@@ -152,7 +122,7 @@ class HybridStore:
         return self._history
 
     def memories_after(self, birth: int) -> Iterator[MemoryRecord]:
-        table = self._index.rows
+        table = self._log.index.rows
         rows = np.flatnonzero(table.of_kind(KIND_MEMORY))
         births = table.rows["birth"][rows]
         order = np.argsort(births, kind="stable")
@@ -160,16 +130,16 @@ class HybridStore:
             yield self._memory_of(row)
 
     def events_of(self, session_id: str) -> list[tuple[str, int]]:
-        return self._ids_and_ordinals(self._index.rows.of_session(session_id))
+        return self._ids_and_ordinals(self._log.index.rows.of_session(session_id))
 
     def oldest_events(self, count: int, before_ms: int | None = None) -> list[tuple[str, int]]:
         return self._ids_and_ordinals(self._oldest(KIND_EVENT, count, before_ms))
 
     def oldest_memories(self, count: int, before_ms: int | None = None) -> list[str]:
-        return [self._index.rows.ids[row] for row in self._oldest(KIND_MEMORY, count, before_ms).tolist()]
+        return [self._log.index.rows.ids[row] for row in self._oldest(KIND_MEMORY, count, before_ms).tolist()]
 
     def expired_memories(self, now_ms: int) -> list[str]:
-        table = self._index.rows
+        table = self._log.index.rows
         expires_ms = table.rows["expires_ms"]
         rows = np.flatnonzero((expires_ms > 0) & (expires_ms <= now_ms) & table.alive)
         order = np.argsort(expires_ms[rows], kind="stable")
@@ -178,33 +148,33 @@ class HybridStore:
     # Search
 
     def vector(self, ordinal: int) -> Float32Vector:
-        row = self._index.rows.find(ordinal)
+        row = self._log.index.rows.find(ordinal)
         if row is None:
             raise KeyError(f"Expected a living row of ordinal {ordinal}, found none.")
-        return self._index.vectors.vector(row)
+        return self._log.index.vectors.vector(row)
 
     def select(self, kinds: Sequence[str], condition: Filter | None) -> BoolMask | None:
-        return self._selection.rows(kinds, condition)
+        return self._log.selection.rows(kinds, condition)
 
     def nearest(self, query: Float32Vector, k: int, mask: BoolMask | None) -> tuple[RowNumbers, Float32Vector]:
-        return self._index.vectors.top(query, k, mask)
+        return self._log.index.vectors.top(query, k, mask)
 
     def similarity(self, query: Float32Vector, rows: RowNumbers) -> Float32Vector:
-        return self._index.scores(query, rows)
+        return self._log.index.scores(query, rows)
 
     def words(self, text: str) -> LexicalScores | None:
         terms = analyze(text)
-        return self._index.words.scores(terms) if terms else None
+        return self._log.index.words.scores(terms) if terms else None
 
     def neighbours(self) -> tuple[RowNumbers, RowNumbers]:
-        return self._index.neighbours()
+        return self._log.index.neighbours()
 
     def births(self, rows: RowNumbers) -> RowNumbers:
-        births: RowNumbers = self._index.rows.rows["birth"][rows]
+        births: RowNumbers = self._log.index.rows.rows["birth"][rows]
         return births
 
     def memory_births(self, rows: RowNumbers) -> list[int]:
-        chosen = self._index.rows.rows[rows]
+        chosen = self._log.index.rows.rows[rows]
         births: list[int] = chosen["birth"][chosen["kind"] == KIND_MEMORY].tolist()
         return births
 
@@ -212,8 +182,8 @@ class HybridStore:
         return [self._record_of(row) for row in rows]
 
     def hits(self, rows: Sequence[int]) -> list[bytes]:
-        kinds = self._index.rows.rows["kind"]
-        ids = self._index.rows.ids
+        kinds = self._log.index.rows.rows["kind"]
+        ids = self._log.index.rows.ids
         return [
             self._memories.hit(ids[row]) if kinds[row] == KIND_MEMORY else self._events.hit(ids[row]) for row in rows
         ]
@@ -228,15 +198,16 @@ class HybridStore:
     def remember(self, request_id: str, arrived_ms: int, result: bytes, *, quotes: bool) -> None:
         if not self._config.sensory.max_requests:
             return
-        if self._outcomes.is_full(self._counters, arrived_ms):
-            self._outcomes.turn(self._counters)
+        counters = self._log.counters
+        if self._outcomes.is_full(counters, arrived_ms):
+            self._outcomes.turn(counters)
             self._accesses.fold(self._births_alive())
             self._uncounted = _UNCOUNTED_REQUESTS
-        self._outcomes.put(self._counters, request_id, arrived_ms, result, quotes=quotes)
+        self._outcomes.put(counters, request_id, arrived_ms, result, quotes=quotes)
         self._uncounted += 1
         if self._uncounted >= _UNCOUNTED_REQUESTS:
-            self._append(LogEntry(self._counters, (), (), np.empty((0, 0), dtype=np.float32)))
-            self._seal_if_full()
+            self._append(LogEntry(counters, (), (), np.empty((0, 0), dtype=np.float32)))
+            self._log.seal_if_full()
 
     def enqueue(self, arrived_ms: int, payload: str) -> int:
         return self._pending.append(arrived_ms, payload)
@@ -270,25 +241,20 @@ class HybridStore:
                 states.audit.put(_end_key(memory_id), encode_number(end))
         if draft.accesses:
             self._accesses.append(draft.at_ms, draft.accesses)
-        self._counters = draft.counters
+        self._log.counters = draft.counters
         if not draft.is_empty:
-            self._append_rows(draft)
+            self._append(_entry_of(draft))
         if draft.purge:
             self._outcomes.drop_results()
-            self._seal(purge=True)
+            self._log.seal(purge=True)
         else:
-            self._seal_if_full()
+            self._log.seal_if_full()
 
     def end_session(self, session_id: str, at_ms: int) -> None:
-        ended = self._manifest.ended_sessions
-        ended.pop(session_id, None)
-        ended[session_id] = at_ms
-        while len(ended) > _ENDED_SESSIONS:
-            del ended[next(iter(ended))]
-        self._write_manifest()
+        self._log.end_session(session_id, at_ms)
 
     def next_due_ms(self) -> int | None:
-        table = self._index.rows
+        table = self._log.index.rows
         dues = []
         if len(expires_ms := table.rows["expires_ms"][table.alive & (table.rows["expires_ms"] > 0)]):
             dues.append(int(expires_ms.min()))
@@ -298,138 +264,48 @@ class HybridStore:
         ):
             if days is not None and len(oldest := self._oldest(kind, 1, None)):
                 dues.append(int(table.rows["arrived_ms"][oldest[0]]) + int(days * DAY_MS))
+        if (days := self._config.history.max_age_days) is not None and (items := self.history()):
+            dues.append(items[0][0] + int(days * DAY_MS))
+        if (days := self._config.audit.max_age_days) is not None:
+            numbers = range(self.counters.audit_first, self.counters.audit_next)
+            oldest_change = next((change for number in numbers if (change := self.change(number))), None)
+            if oldest_change is not None:
+                dues.append(oldest_change.at_ms + int(days * DAY_MS))
         return min(dues, default=None)
 
     # Background
 
     def graphs_due(self) -> list[BuildGraph]:
-        config = self._config.index
-        if config.graph_min_rows is None or not self._graphs_unchecked:
-            return []
-        self._graphs_unchecked = False
-        due = []
-        start = 0
-        for segment in self._manifest.segments:
-            rows = segment.rows
-            is_due = rows >= config.graph_min_rows and not segment.graph_pieces
-            if is_due and segment.number not in self._graphs_told:
-                self._graphs_told.add(segment.number)
-                due.append(
-                    BuildGraph(
-                        ask_id=f"{_GRAPH}{segment.number}",
-                        vectors=self._index.vectors.slice(start, start + rows),
-                        neighbors=config.graph_neighbors,
-                        ef_construction=config.graph_ef_construction,
-                    )
-                )
-            start += rows
-        return due
+        return self._log.graphs_due()
 
     def set_graph(self, ask_id: str, graph: bytes) -> None:
-        number = int(ask_id.removeprefix(_GRAPH))
-        start = 0
-        for segment in self._manifest.segments:
-            if segment.number == number and not segment.graph_pieces:
-                self._sealer().set_graph(segment, graph)
-                self._index.vectors.set_graph(start, start + segment.rows, graph)
-                self._write_manifest()
-            start += segment.rows
+        self._log.set_graph(ask_id, graph)
 
     @property
     def needs_vectors(self) -> bool:
-        return bool(self._index.rows.count) and not self._is_of_model()
+        return not self._log.is_of_model
 
     def texts(self) -> list[str]:
-        rows = np.flatnonzero(self._index.rows.alive).tolist()
+        rows = np.flatnonzero(self._log.index.rows.alive).tolist()
         return [embedded_text(record) for record in self.records(rows)]
 
     def replace_vectors(self, vectors: Float32Matrix) -> None:
-        table = self._index.rows
-        kept = np.flatnonzero(table.alive)
-        upserts = [self._upsert_of(row) for row in kept.tolist()]
-        counters = self._counters
-        self._drop_log()
-        self._manifest = Manifest(self._model.dimension, self._config.index.metric, self._model.model_id, counters)
-        self._index = LiveIndex(self._model.dimension, self._config.index.graph_ef_search)
-        self._selection = self._new_selection()
-        size = self._config.index.tail_entries
-        for start in range(0, len(upserts), size):
-            self._index.append(upserts[start : start + size], vectors[start : start + size])
-            self._seal(purge=False)
-        self._write_manifest()
+        rows = np.flatnonzero(self._log.index.rows.alive).tolist()
+        self._log.rewrite([self._upsert_of(row) for row in rows], vectors)
 
     # Inside
 
-    def _load(self) -> None:
-        stored = self._states.manifest.value()
-        self._is_new = stored is None
-        self._manifest = (
-            Manifest(self._model.dimension, self._config.index.metric, self._model.model_id)
-            if stored is None
-            else decode_manifest(stored)
-        )
-        self._counters = self._manifest.counters.copy()
-        self._index = LiveIndex(self._manifest.dimension, self._config.index.graph_ef_search)
-        self._selection = self._new_selection()
-        if self._is_new:
-            return
-        self._load_chunks()
-        for stored_entry in self._states.vector_tail.get():
-            self._replay(decode_entry(stored_entry))
-            self._tail_entries += 1
-
-    def _load_chunks(self) -> None:
-        segments = self._states.vector_segments
-        chunks = self._manifest.chunks
-        self._index.load([self._current(chunk, read_chunk(segments, chunk)) for chunk in chunks])
-        start = 0
-        for segment in self._manifest.segments:
-            if segment.graph_pieces:
-                self._index.vectors.set_graph(start, start + segment.rows, read_graph(segments, segment))
-            start += segment.rows
-
-    def _replay(self, entry: LogEntry) -> None:
-        """Take an entry of the tail into the live index."""
-        self._counters = entry.counters
-        if entry.upserts:
-            upserts = entry.upserts
-            if entry.analysis_id != ANALYSIS_ID:
-                upserts = tuple(_with_terms(row, self._text_of(row)) for row in upserts)
-            self._index.append(upserts, entry.vectors)
-        for ordinal in entry.tombstones:
-            self._index.kill(ordinal)
-
-    def _current(self, chunk: Chunk, sealed: SealedRows) -> SealedRows:
-        """The chunk with a lexical block of the present analysis; made anew from the texts if need be."""
-        if sealed.words.is_current:
-            return sealed
-        rows = sealed.rows.rows
-        terms, sessions = [], []
-        for position, living in enumerate(chunk.living.tolist()):
-            record = self._stored(int(rows["kind"][position]), sealed.rows.ids[position]) if living else None
-            terms.append([] if record is None else analyze(indexed_text(record)))
-            is_event = isinstance(record, EventRecord)
-            name = sealed.rows.sessions[int(rows["session"][position])]
-            sessions.append(session_key(name) if is_event and name else 0)
-        words = LexicalBlock.build(terms, sessions)
-        self._states.vector_segments.put(f"l/{chunk.number}", words.encode())
-        return SealedRows(sealed.rows, sealed.vectors, words, sealed.dead)
-
     def _check_model(self) -> None:
-        if self._is_of_model() or self._config.embedding.on_model_change == "reembed":
+        if self._log.is_of_model or self._config.embedding.on_model_change == "reembed":
             return
+        model, dimension, metric = self._log.stamp
         raise EmbeddingModelChangedError(
             f"Expected vectors of the configured embedding model {self._model.model_id!r} "
-            f"({self._model.dimension} dimensions), but this state holds vectors of "
-            f"{self._manifest.model!r} ({self._manifest.dimension} dimensions). Configure that model again, "
-            "or set embedding.on_model_change: reembed to have every text embedded anew as its agent is "
-            "loaded. Nothing was changed."
+            f"({self._model.dimension} dimensions, metric {self._config.index.metric}), but this state holds "
+            f"vectors of {model!r} ({dimension} dimensions, metric {metric}). Configure that model again, or "
+            "set embedding.on_model_change: reembed to have every text embedded anew as its agent is loaded. "
+            "Nothing was changed."
         )
-
-    def _is_of_model(self) -> bool:
-        if not self._index.rows.count:
-            return True
-        return (self._manifest.model, self._manifest.dimension) == (self._model.model_id, self._model.dimension)
 
     def _write_history(self, draft: Draft) -> None:
         if draft.history_kept is not None:
@@ -440,65 +316,9 @@ class HybridStore:
             if self._history is not None:
                 self._history.append((draft.arrived_ms, event))
 
-    def _append_rows(self, draft: Draft) -> None:
-        upserts = tuple(
-            Upsert(
-                ordinal=row.ordinal,
-                birth=row.birth,
-                arrived_ms=row.arrived_ms,
-                expires_ms=row.expires_ms,
-                kind=row.kind,
-                row_id=row.row_id,
-                session=row.session,
-                terms=tuple(analyze(row.text)),
-            )
-            for row in draft.rows
-        )
-        vectors = (
-            np.array([row.vector for row in draft.rows], dtype=np.float32)
-            if draft.rows
-            else np.empty((0, self._model.dimension), dtype=np.float32)
-        )
-        entry = LogEntry(self._counters, tuple(draft.dead_ordinals), upserts, vectors)
-        self._append(entry)
-        if upserts:
-            self._index.append(upserts, vectors)
-        for ordinal in draft.dead_ordinals:
-            self._index.kill(ordinal)
-
     def _append(self, entry: LogEntry) -> None:
-        if self._is_new or (entry.upserts and not self._index.rows.count):
-            self._manifest.model = self._model.model_id
-            self._manifest.dimension = self._model.dimension
-            self._write_manifest()
-        self._states.vector_tail.add(encode_entry(entry))
-        self._tail_entries += 1
+        self._log.append(entry)
         self._uncounted = 0
-
-    def _seal_if_full(self) -> None:
-        if self._tail_entries >= self._config.index.tail_entries:
-            self._seal(purge=False)
-
-    def _seal(self, *, purge: bool) -> None:
-        if self._sealer().seal(purge=purge):
-            self._selection.reset()
-        self._states.vector_tail.clear()
-        self._tail_entries = 0
-        self._graphs_unchecked = True
-        self._write_manifest()
-
-    def _sealer(self) -> Sealer:
-        index = self._config.index
-        return Sealer(
-            self._states.vector_segments, self._manifest, self._index, index.tail_entries, index.merge_fanout
-        )
-
-    def _write_manifest(self) -> None:
-        """Write the manifest; its counters are only as new as the sealed part while a tail exists."""
-        if not self._tail_entries:
-            self._manifest.counters = self._counters.copy()
-        self._states.manifest.update(encode_manifest(self._manifest))
-        self._is_new = False
 
     def _clear(self, counters: Counters) -> None:
         """Remove all but the numbering, the sessions' ends, and the requests that wait."""
@@ -506,48 +326,33 @@ class HybridStore:
         for cleared in (states.sensory, states.requests_0, states.requests_1, states.memories, states.audit):
             cleared.clear()
         states.history.clear()
-        states.accesses.clear()
-        self._drop_log()
         self._memories.drop()
         self._events.drop()
+        self._accesses.forget()
         self._history = None
-        self._accesses = AccessLog(states.accesses)
         counters.requests = 0
-        self._counters = counters
-        self._manifest = Manifest(self._model.dimension, self._config.index.metric, self._model.model_id)
-        self._index = LiveIndex(self._model.dimension, self._config.index.graph_ef_search)
-        self._selection = self._new_selection()
-        self._write_manifest()
-
-    def _new_selection(self) -> Selection:
-        return Selection(self._index, self._memories, self._events, self._accesses)
-
-    def _drop_log(self) -> None:
-        self._states.vector_tail.clear()
-        self._states.vector_segments.clear()
-        self._tail_entries = 0
-        self._graphs_told.clear()
+        self._log.clear(counters)
 
     def _oldest(self, kind: int, count: int, before_ms: int | None) -> RowNumbers:
-        table = self._index.rows
+        table = self._log.index.rows
         mask = table.of_kind(kind)
         if before_ms is not None:
             mask &= table.rows["arrived_ms"] < before_ms
         return np.flatnonzero(mask)[:count]
 
     def _births_alive(self) -> list[int]:
-        table = self._index.rows
+        table = self._log.index.rows
         births: list[int] = table.rows["birth"][table.of_kind(KIND_MEMORY)].tolist()
         return births
 
     def _ids_and_ordinals(self, rows: RowNumbers) -> list[tuple[str, int]]:
-        table = self._index.rows
+        table = self._log.index.rows
         ordinals = table.rows["ordinal"][rows].tolist()
         return [(table.ids[row], ordinal) for row, ordinal in zip(rows.tolist(), ordinals, strict=True)]
 
     def _record_of(self, row: int) -> MemoryRecord | EventRecord:
-        kind = int(self._index.rows.rows["kind"][row])
-        return self._stored(kind, self._index.rows.ids[row])
+        kind = int(self._log.index.rows.rows["kind"][row])
+        return self._stored(kind, self._log.index.rows.ids[row])
 
     def _memory_of(self, row: int) -> MemoryRecord:
         record = self._record_of(row)
@@ -561,12 +366,8 @@ class HybridStore:
             raise KeyError(f"Expected the record of {row_id!r}, as the vector log says; it is not there.")
         return record
 
-    def _text_of(self, row: Upsert) -> str:
-        record = self._memories.get(row.row_id) if row.kind == KIND_MEMORY else self._events.get(row.row_id)
-        return "" if record is None or record.ordinal != row.ordinal else indexed_text(record)
-
     def _upsert_of(self, row: int) -> Upsert:
-        table = self._index.rows
+        table = self._log.index.rows
         ordinal, birth, arrived_ms, expires_ms, _, kind = table.rows[row].tolist()
         return Upsert(
             ordinal=ordinal,
@@ -580,17 +381,27 @@ class HybridStore:
         )
 
 
-def _with_terms(row: Upsert, text: str) -> Upsert:
-    return Upsert(
-        ordinal=row.ordinal,
-        birth=row.birth,
-        arrived_ms=row.arrived_ms,
-        expires_ms=row.expires_ms,
-        kind=row.kind,
-        row_id=row.row_id,
-        session=row.session,
-        terms=tuple(analyze(text)),
+def _entry_of(draft: Draft) -> LogEntry:
+    """What a draft does to the rows, with the terms of the new ones."""
+    upserts = tuple(
+        Upsert(
+            ordinal=row.ordinal,
+            birth=row.birth,
+            arrived_ms=row.arrived_ms,
+            expires_ms=row.expires_ms,
+            kind=row.kind,
+            row_id=row.row_id,
+            session=row.session,
+            terms=tuple(analyze(row.text)),
+        )
+        for row in draft.rows
     )
+    vectors = (
+        np.array([row.vector for row in draft.rows], dtype=np.float32)
+        if draft.rows
+        else np.empty((0, 0), dtype=np.float32)
+    )
+    return LogEntry(draft.counters, tuple(draft.dead_ordinals), upserts, vectors)
 
 
 def _end_key(memory_id: str) -> str:

@@ -8,14 +8,18 @@ search loses recall (0.51 at 10,000 vectors when 1 % pass) where a flat one does
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import faiss
+import faiss as _faiss
 import numpy as np
 
 from flink_memory.effects import BuildGraph, Float32Matrix, Float32Vector
 from flink_memory.state.rows import BoolMask, RowNumbers
+
+#: FAISS without its stubs, which leave out much of what is used here.
+faiss: Any = _faiss
 
 faiss.omp_set_num_threads(1)
 
@@ -88,18 +92,26 @@ class VectorIndex:
         """Append rows, shape ``(n, dim)``."""
         self._parts[-1].flat.add(np.ascontiguousarray(vectors, dtype=np.float32))
 
-    def load(self, matrices: list[Float32Matrix]) -> None:
-        """Append many rows with one allocation, as when an agent is read from state."""
-        total = sum(len(matrix) for matrix in matrices)
-        flat = self._parts[-1].flat
-        before = int(flat.ntotal)
-        flat.codes.resize((before + total) * self.dimension * 4)
-        flat.ntotal = before + total
-        target = self._parts[-1].matrix(self.dimension)
-        at = before
+    def load(self, matrices: Sequence[Float32Matrix], graph: bytes | None = None) -> None:
+        """Append many rows with one allocation, as when an agent is read from state.
+
+        Args:
+            matrices: Each of shape ``(n, dim)``.
+            graph: The graph over just these rows, as :func:`build_graph` made it, if there is one.
+        """
+        if graph is not None:
+            self._open_part()
+        part = self._parts[-1]
+        at = part.count
+        part.flat.ntotal = at + sum(len(matrix) for matrix in matrices)
+        part.flat.codes.resize(part.count * self.dimension * 4)
+        target = part.matrix(self.dimension)
         for matrix in matrices:
             target[at : at + len(matrix)] = matrix
             at += len(matrix)
+        if graph is not None:
+            part.graph = _attached(graph, part.flat)
+            self._open_part()
 
     def vector(self, row: int) -> Float32Vector:
         """A copy of one row's vector, shape ``(dim,)``."""
@@ -124,14 +136,11 @@ class VectorIndex:
             query: Shape ``(dim,)``.
             rows: Ascending.
         """
-        if len(self._parts) == 1:
-            scores: Float32Vector = self._parts[0].matrix(self.dimension)[rows] @ query
-            return scores
         result = np.empty(len(rows), dtype=np.float32)
         for part in self._parts:
             low, high = np.searchsorted(rows, (part.start, part.end))
             if low < high:
-                result[low:high] = part.matrix(self.dimension)[rows[low:high] - part.start] @ query
+                result[low:high] = _scores_of(part, query, rows[low:high] - part.start)
         return result
 
     def top(self, query: Float32Vector, k: int, mask: BoolMask | None) -> tuple[RowNumbers, Float32Vector]:
@@ -148,9 +157,7 @@ class VectorIndex:
             ``(rows, scores)``; fewer than ``k`` when fewer rows count.
         """
         found = [
-            _top_of_part(part, query, k, mask, self.ef_search, self.dimension)
-            for part in self._parts
-            if part.count
+            _top_of_part(part, query, k, mask, self.ef_search, self.dimension) for part in self._parts if part.count
         ]
         if not found:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
@@ -168,9 +175,7 @@ class VectorIndex:
     def keep(self, mask: BoolMask) -> None:
         """Drop all rows outside ``mask``; graphs over parts that lose rows are dropped with them."""
         kept = [part.matrix(self.dimension)[mask[part.start : part.end]] for part in self._parts]
-        graphs = [
-            part.graph is not None and bool(mask[part.start : part.end].all()) for part in self._parts
-        ]
+        graphs = [part.graph is not None and bool(mask[part.start : part.end].all()) for part in self._parts]
         old, self._parts = self._parts, [_Part(0, faiss.IndexFlatIP(self.dimension))]
         for part, matrix, has_graph in zip(old, kept, graphs, strict=True):
             if has_graph:
@@ -189,15 +194,12 @@ class VectorIndex:
             end: Row after its last.
             graph: As :func:`build_graph` made it of those rows.
         """
-        index = faiss.deserialize_index(np.frombuffer(graph, dtype=np.uint8), faiss.IO_FLAG_SKIP_STORAGE)
         storage = faiss.IndexFlatIP(self.dimension)
         storage.add(self.slice(start, end))
-        index.storage = storage
-        index.own_fields = False
         pieces: list[_Part] = []
         for part in self._parts:
             pieces.extend(_outside(part, start, end, self.dimension))
-        pieces.append(_Part(start, storage, index))
+        pieces.append(_Part(start, storage, _attached(graph, storage)))
         pieces.sort(key=lambda part: part.start)
         if pieces[-1].graph is not None:
             pieces.append(_Part(pieces[-1].end, faiss.IndexFlatIP(self.dimension)))
@@ -229,6 +231,14 @@ def build_graph(ask: BuildGraph) -> bytes:
     return bytes(faiss.serialize_index(graph, faiss.IO_FLAG_SKIP_STORAGE))
 
 
+def _attached(graph: bytes, storage: Any) -> Any:
+    """A graph without vectors, put over the flat index that has them."""
+    index = faiss.deserialize_index(np.frombuffer(graph, dtype=np.uint8), faiss.IO_FLAG_SKIP_STORAGE)
+    index.storage = storage
+    index.own_fields = False
+    return index
+
+
 def _outside(part: _Part, start: int, end: int, dimension: int) -> list[_Part]:
     """What is left of a part when rows ``start`` to ``end`` become a part of their own."""
     if part.end <= start or part.start >= end:
@@ -254,10 +264,37 @@ def _top_of_part(
         allowed = None
     if allowed is not None and left <= GATHER_MAX_SHARE * part.count:
         rows = np.flatnonzero(allowed)
-        return _top_of_scores(rows + part.start, part.matrix(dimension)[rows] @ query, k)
-    use_graph = part.graph is not None and left >= GRAPH_MIN_SHARE * part.count
-    rows, scores = _faiss_search(part, use_graph, query, min(k, left), allowed, max(ef_search, 2 * k))
-    return rows + part.start, scores
+        return _top_of_scores(rows + part.start, _scores_of(part, query, rows), k)
+    if part.graph is not None and left >= GRAPH_MIN_SHARE * part.count:
+        rows, scores = _faiss_search(part, True, query, min(k, left), allowed, max(ef_search, 2 * k))
+        return rows + part.start, scores
+    rows, scores = _flat_search(part, query, k, allowed, left)
+    return _top_of_scores(rows + part.start, scores, k)
+
+
+def _scores_of(part: _Part, query: Float32Vector, rows: RowNumbers) -> Float32Vector:
+    """Inner products with some rows, to the bit as a search gives them.
+
+    A product of matrices rounds otherwise, and not the same for equal rows: ties would be torn.
+    """
+    query, rows = np.ascontiguousarray(query, dtype=np.float32), np.ascontiguousarray(rows, dtype=np.int64)
+    scores = np.empty(len(rows), dtype=np.float32)
+    part.flat.compute_distance_subset(
+        1, faiss.swig_ptr(query), len(rows), faiss.swig_ptr(scores), faiss.swig_ptr(rows)
+    )
+    return scores
+
+
+def _flat_search(
+    part: _Part, query: Float32Vector, k: int, allowed: BoolMask | None, left: int
+) -> tuple[RowNumbers, Float32Vector]:
+    """At least the ``k`` best rows, and all that tie with the last of them: FAISS takes any of those."""
+    wanted = k + 1
+    while True:
+        rows, scores = _faiss_search(part, False, query, min(wanted, left), allowed, 0)
+        if wanted >= left or scores[-1] < scores[k - 1]:
+            return rows, scores
+        wanted *= 4
 
 
 def _faiss_search(
@@ -278,11 +315,10 @@ def _faiss_search(
     return rows[0][found], scores[0][found]
 
 
-def _top_of_scores(
-    rows: RowNumbers, scores: Float32Vector, k: int
-) -> tuple[RowNumbers, Float32Vector]:
+def _top_of_scores(rows: RowNumbers, scores: Float32Vector, k: int) -> tuple[RowNumbers, Float32Vector]:
+    """The ``k`` best of some rows; ties go to the lower row."""
     if len(rows) > k:
-        best = np.argpartition(-scores, k - 1)[:k]
-        rows, scores = rows[best], scores[best]
-    order = np.lexsort((rows, -scores))
+        reach = scores >= np.partition(scores, -k)[-k]
+        rows, scores = rows[reach], scores[reach]
+    order = np.lexsort((rows, -scores))[:k]
     return rows[order], scores[order]
