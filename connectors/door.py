@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TypeAlias
 
+from flink_memory.connectors.batches import answer_asks
 from flink_memory.effects import Answer, Ask, BuildGraph, GraphBuilt
 from flink_memory.embedding import EmbeddingModel
 
@@ -144,7 +145,7 @@ class Door:
     def _embed_batches(self) -> None:
         while batch := self._next_batch():
             started = time.perf_counter()
-            answers = self._embed(batch)
+            answers = answer_asks(self.model, [ask for _, ask in batch])
             self._learn_speed(time.perf_counter() - started, sum(len(ask.texts) for _, ask in batch))
             self._deliver([(agent_id, answer) for (agent_id, _), answer in zip(batch, answers, strict=True)])
 
@@ -158,22 +159,6 @@ class Door:
                 batch.append(self._asks.popleft())
                 texts += len(batch[-1][1].texts)
         return batch
-
-    def _embed(self, batch: list[tuple[str, Ask]]) -> list[Answer]:
-        texts = [text for _, ask in batch for text in ask.texts]
-        try:
-            vectors = self.model.embed(texts)
-            if vectors.shape != (len(texts), self.model.dimension):
-                raise ValueError(f"expected shape {(len(texts), self.model.dimension)}, got {vectors.shape}")
-        except Exception as error:  # noqa: BLE001 - whatever the model raises becomes an answer
-            if len(batch) > 1:  # one text may have spoilt it for all
-                return [self._embed([single])[0] for single in batch]
-            return [Answer(batch[0][1].ask_id, error=f"The embedding model failed: {error}")]
-        answers, start = [], 0
-        for _, ask in batch:
-            answers.append(Answer(ask.ask_id, vectors[start : start + len(ask.texts)]))
-            start += len(ask.texts)
-        return answers
 
     def _learn_speed(self, batch_s: float, texts: int) -> None:
         self._batch_s += _SMOOTHING * (batch_s - self._batch_s)

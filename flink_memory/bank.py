@@ -38,7 +38,7 @@ def add(run: Execution[Add]) -> dict[str, Any]:
         memory_id,
         request.memory,
         run.vector(request.vector),
-        end=None if request.memory_id is None else store.end_of(memory_id),
+        end=store.end_of(memory_id) if store.counters.audit_next > store.counters.audit_first else None,
         memory_type=request.memory_type,
         metadata=request.metadata or {},
         confidence=request.confidence,

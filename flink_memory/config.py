@@ -76,7 +76,9 @@ class SensoryConfig(_Section):
 class HistoryConfig(_Section):
     """Recent history, as `get_history` gives it."""
 
-    max_items: Count = Field(default=1_000, description="Items kept for each agent; the most one request can ask for.")
+    max_items: Count = Field(
+        default=1_000, description="Items kept for each agent; up to a quarter more before they are trimmed."
+    )
     max_age_days: Days | None = Field(default=None, description="Age at which an item goes; null keeps it.")
 
 
@@ -173,21 +175,13 @@ class LimitsConfig(_Section):
 
 
 class AsksConfig(_Section):
-    """Calls that memory waits for: embeddings, local or remote."""
+    """Embeddings that requests wait for."""
 
-    poll_ms: int = Field(
-        default=5, ge=1, le=60_000, description="First wait before an answer is looked for; it adapts to the latency."
-    )
-    max_poll_ms: int = Field(default=1_000, ge=1, le=600_000, description="Longest wait between two looks.")
-    max_in_flight: int = Field(
-        default=64, ge=1, le=100_000, description="Calls of one operator at a time; the rest wait in state."
-    )
-    timeout_s: float = Field(
-        default=30.0, gt=0, le=86_400, allow_inf_nan=False, description="Time that one call may take."
-    )
-    max_attempts: int = Field(default=3, ge=1, le=100, description="Tries of one call before its request fails.")
-    retry_wait_ms: int = Field(
-        default=200, ge=0, le=600_000, description="Wait before the second try; it doubles with each, and jitters."
+    max_waiting_texts: int = Field(
+        default=1_000,
+        ge=1,
+        le=10_000_000,
+        description="Texts of one operator that wait to be embedded before it takes no more records for a while.",
     )
 
 

@@ -17,9 +17,6 @@ class Counters:
         memories: Memories in the bank.
         events: Events in sensory memory.
         history: Items in the stored short-term history, trimmed ones not yet rewritten included.
-        requests: Outcomes in the present generation of the window of idempotence.
-        requests_since_ms: When that generation began; 0 before its first.
-        generation: 0 or 1: which of the two it is.
     """
 
     sequence: int = 0
@@ -29,9 +26,6 @@ class Counters:
     memories: int = 0
     events: int = 0
     history: int = 0
-    requests: int = 0
-    requests_since_ms: int = 0
-    generation: int = 0
 
     def copy(self) -> Counters:
         """An independent copy."""
@@ -47,7 +41,4 @@ class Counters:
             self.memories,
             self.events,
             self.history,
-            self.requests,
-            self.requests_since_ms,
-            self.generation,
         )

@@ -53,15 +53,19 @@ class Draft:
         cause: What every change in it is put down to.
         at_ms: When the input says that it happened.
         arrived_ms: When the input arrived; ages count from here.
+        session_id: Session of the input; empty where it has none.
         history_kept: All of the short-term history that is to stay, where some of it goes.
         purge: Whether dead rows are to leave the sealed segments at once.
         clear: Whether everything that is there is to go.
+        ended_session: A session that is over.
+        forgotten_session: A session of which no trace is to stay.
     """
 
     counters: Counters
     cause: Cause
     at_ms: int
     arrived_ms: int
+    session_id: str = ""
     rows: list[NewRow] = field(default_factory=list)
     dead_ordinals: list[int] = field(default_factory=list)
     memories: dict[str, MemoryRecord | None] = field(default_factory=dict)
@@ -74,6 +78,8 @@ class Draft:
     accesses: list[int] = field(default_factory=list)
     purge: bool = False
     clear: bool = False
+    ended_session: str | None = None
+    forgotten_session: str | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -242,6 +248,8 @@ class Draft:
             new_memory=new,
             cause=self.cause,
             at_ms=self.at_ms,
+            arrived_ms=self.arrived_ms,
+            session_id=self.session_id,
             previous=previous,
         )
         self.changes.append(change)

@@ -91,6 +91,7 @@ def get_history(run: Execution[GetHistory]) -> dict[str, Any]:
 
 def end_session(run: Execution[EndSession]) -> dict[str, Any]:
     """Note that a session is over. Events that come later open it again."""
+    run.draft.ended_session = run.request.session_id
     return {"session_id": run.request.session_id}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from flink_memory.bank import numbered_changes
@@ -14,8 +15,9 @@ from flink_memory.requests import Forget
 def forget(run: Execution[Forget]) -> dict[str, Any]:
     """Remove what the request names; what is not there is not counted.
 
-    Forgetting a session takes its events, and the memories that come from it alone; memories that have
-    other sources, too, lose the session from their lineage.
+    Forgetting a session takes its events, the memories that come from it alone, and what the audit history
+    quotes of changes made in it. Memories that have other sources, too, lose the session from their lineage,
+    and their earlier texts.
     """
     request = run.request
     if request.everything:
@@ -45,6 +47,7 @@ def _everything(run: Execution[Forget]) -> dict[str, int]:
                 new_memory=None,
                 cause=draft.cause,
                 at_ms=draft.at_ms,
+                arrived_ms=draft.arrived_ms,
             )
         )
     counters = draft.counters
@@ -67,8 +70,36 @@ def _session(run: Execution[Forget], session_id: str) -> dict[str, int]:
         elif session_id in record.source_sessions:
             rest = tuple(name for name in record.source_sessions if name != session_id)
             run.draft.replace_memory(record, run.store.vector(record.ordinal), {"source_sessions": rest})
+            _redact_history(run, record)
+    _redact_changes(run, session_id)
+    run.draft.forgotten_session = session_id
     run.draft.purge = True
     return {"memories": memories, "events": len(events), "history": history}
+
+
+def _redact_changes(run: Execution[Forget], session_id: str) -> None:
+    """Take the texts out of the changes that were made in a session; that they were made stays known."""
+    counters = run.store.counters
+    for number in range(counters.audit_first, counters.audit_next):
+        change = run.store.change(number)
+        if change is None or number in run.draft.superseded or change.session_id != session_id:
+            continue
+        run.draft.superseded[number] = _redacted(change)
+
+
+def _redact_history(run: Execution[Forget], record: MemoryRecord) -> None:
+    """Take the earlier texts of a memory out of its audit history."""
+    superseded = run.draft.superseded
+    for number, change in list(superseded.items()):
+        if change is not None and change.sequence == record.last_change.sequence:
+            superseded[number] = _redacted(change)
+    for earlier, change in numbered_changes(run.store, record.memory_id):
+        if earlier is not None:
+            superseded[earlier] = _redacted(change)
+
+
+def _redacted(change: Change) -> Change:
+    return replace(change, old_memory=None, new_memory=None, session_id="")
 
 
 def _events(run: Execution[Forget], event_ids: list[str]) -> dict[str, int]:

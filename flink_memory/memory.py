@@ -40,7 +40,7 @@ from flink_memory.errors import ErrorCode, ErrorDetail, FlinkMemoryError, Reques
 from flink_memory.execution import Execution
 from flink_memory.needs import check_request, texts_to_embed
 from flink_memory.records import NEVER_ACCESSED, Cause, Change, MemoryRecord
-from flink_memory.requests import EndSession, Request, Update, decode_request
+from flink_memory.requests import Request, Update, decode_request
 from flink_memory.results import change_record, duplicate_of, error_result, ok_result_from_fragment
 from flink_memory.retention import DAY_MS, expire, trim
 from flink_memory.store import AgentStore
@@ -222,7 +222,8 @@ class AgentMemory:
         self._expire(now_ms, effects)  # also between two that one answer has set free
         known = self._store.outcome(item.request_id)
         if known:
-            _emit(duplicate_of(known.decode()), item, _status_of(known), effects)
+            text = self._head(item) + known.decode()
+            _emit(duplicate_of(text), item, _status_of(known), effects)
             return
         draft = self._draft(item, arrived_ms)
         try:
@@ -243,8 +244,6 @@ class AgentMemory:
         text = ok_result_from_fragment(item.request_id, self._agent_id, item.op or "", orjson.dumps(result), now_ms)
         if known is None:
             self._write(draft, effects)
-            if isinstance(item, EndSession):
-                self._store.end_session(item.session_id, draft.at_ms)
             self._remember(item, arrived_ms, text, quotes=item.op in _QUOTING)
             self._trim(now_ms, effects)
             effects.extend(self._store.graphs_due())
@@ -296,10 +295,15 @@ class AgentMemory:
         _emit(text, item, "error", effects)
 
     def _remember(self, item: Request | Invalid, arrived_ms: int, text: str, *, quotes: bool) -> None:
-        stored = text.encode()
+        stored = text.removeprefix(self._head(item)).encode()
         if quotes and len(stored) > _KEPT_RESULT_BYTES:
             stored = b""
         self._store.remember(item.request_id, arrived_ms, stored, quotes=quotes)
+
+    def _head(self, item: Request | Invalid) -> str:
+        """How every result of a request begins; what is kept of one leaves it out."""
+        ids = {"request_id": item.request_id, "agent_id": self._agent_id}
+        return orjson.dumps(ids).decode().removesuffix("}") + ","
 
     def _trim(self, now_ms: int, effects: list[Effect]) -> None:
         while (draft := trim(self._store, self._config, now_ms)) is not None:
@@ -346,7 +350,8 @@ class AgentMemory:
         if history is not None and draft.history:
             dues.append(draft.arrived_ms + int(history * DAY_MS))
         if audit is not None:
-            dues += [change.at_ms + int(audit * DAY_MS) for change in draft.superseded.values() if change is not None]
+            kept = [change for change in draft.superseded.values() if change is not None]
+            dues += [change.arrived_ms + int(audit * DAY_MS) for change in kept]
         if dues:
             self._due_ms = min(dues) if self._due_ms is None else min(self._due_ms, *dues)
 
@@ -361,7 +366,8 @@ class AgentMemory:
         counters: Counters = self._store.counters.copy()
         at_ms = getattr(item, "timestamp_ms", None)
         cause = Cause(item.request_id, item.op or "")
-        return Draft(counters, cause, arrived_ms if at_ms is None else at_ms, arrived_ms)
+        session_id = getattr(item, "session_id", None) or ""
+        return Draft(counters, cause, arrived_ms if at_ms is None else at_ms, arrived_ms, session_id)
 
     def _texts(self, item: Request | Invalid) -> tuple[str, ...]:
         """What has to be embedded first; nothing for a request that will fail, or was carried out before."""

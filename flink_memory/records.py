@@ -40,6 +40,8 @@ class Change:
         new_memory: Its text afterwards; ``None`` when it is gone.
         cause: What led to it.
         at_ms: When the request says that it happened.
+        arrived_ms: When the input that led to it arrived; ages count from here.
+        session_id: Session of that input; empty where there was none.
         previous: Audit number of the change of the same memory before this one, if there was one.
     """
 
@@ -50,6 +52,8 @@ class Change:
     new_memory: str | None
     cause: Cause
     at_ms: int
+    arrived_ms: int
+    session_id: str = ""
     previous: int | None = None
 
 

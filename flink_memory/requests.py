@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapte
 from typing_extensions import Self
 
 from flink_memory.content import EventContent, OptionalMessageContent, text_of
+from flink_memory.errors import ErrorDetail
 from flink_memory.fields import (
     OptionalMetadata,
     OptionalTime,
@@ -295,11 +296,12 @@ FIELDS_BY_OP: dict[str, tuple[str, ...]] = {
 _VALIDATOR: Any = TypeAdapter(Annotated[Request, Field(discriminator="op")]).validator
 
 
-def decode_request(payload: str | bytes) -> Request | Invalid | Rejected:
+def decode_request(payload: str | bytes, max_bytes: int | None = None) -> Request | Invalid | Rejected:
     """Decode one record of the requests' topic or file. Never raises, whatever comes.
 
     Args:
         payload: One JSON object, UTF-8.
+        max_bytes: A request of more is ``Invalid``, ``TOO_LARGE``; None for no limit.
 
     Returns:
         The request; or ``Invalid``, when who asked is known but not what (an error result is
@@ -310,4 +312,21 @@ def decode_request(payload: str | bytes) -> Request | Invalid | Rejected:
         request: Request = _VALIDATOR.validate_json(payload, by_alias=True, by_name=False)
     except ValidationError as error:
         return explain(payload, error, FIELDS_BY_OP)
+    if max_bytes is not None and (size := _bytes_of(payload, max_bytes)) > max_bytes:
+        return Invalid(request.request_id, request.agent_id, request.op, _too_large(size, max_bytes))
     return request
+
+
+def _bytes_of(payload: str | bytes, max_bytes: int) -> int:
+    """Bytes of a payload in UTF-8; of a short text its characters, which are cheaper to count."""
+    if isinstance(payload, bytes) or 4 * len(payload) <= max_bytes:
+        return len(payload)
+    return len(payload.encode("utf-8", "surrogatepass"))
+
+
+def _too_large(size: int, max_bytes: int) -> ErrorDetail:
+    return ErrorDetail(
+        "TOO_LARGE",
+        f"Expected a request of at most {max_bytes} bytes, got {size}. Send it in parts, or raise "
+        "limits.max_record_bytes.",
+    )

@@ -91,7 +91,7 @@ def _drop_old_changes(draft: Draft, store: AgentStore, config: MemoryConfig, now
     count = 0
     for number in range(store.counters.audit_first, store.counters.audit_next):
         change = store.change(number)
-        if change is not None and change.at_ms > oldest_ms:
+        if change is not None and change.arrived_ms > oldest_ms:
             break
         count += 1
     if count:

@@ -153,10 +153,6 @@ class AgentStore(Protocol):
         """Write a draft, all of it."""
         ...
 
-    def end_session(self, session_id: str, at_ms: int) -> None:
-        """Note that a session is over."""
-        ...
-
     def next_due_ms(self) -> int | None:
         """When the next memory, event, item of history or of audit ends by its age or its time; ``None`` for never."""
         ...

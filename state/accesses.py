@@ -18,7 +18,7 @@ from flink_memory.state.handles import ListHandle
 
 VERSION = 1
 _TOGETHER, _TABLE = 0, 1
-#: An access log of more entries than this is folded when it is read.
+#: An access log that is kept short is folded at so many entries.
 FOLD_ENTRIES = 256
 
 
@@ -63,12 +63,18 @@ def accessed(access: Access | None, at_ms: int) -> Access:
 
 
 class AccessLog:
-    """The accesses of one agent in use; read from state when first asked for."""
+    """The accesses of one agent in use; read from state when first asked for.
 
-    __slots__ = ("_entries", "_state", "_table")
+    Args:
+        state: The log.
+        keeps_short: Whether to look at the log's length at every addition; else its owner folds it in time.
+    """
 
-    def __init__(self, state: ListHandle) -> None:
+    __slots__ = ("_entries", "_keeps_short", "_state", "_table")
+
+    def __init__(self, state: ListHandle, *, keeps_short: bool = False) -> None:
         self._state = state
+        self._keeps_short = keeps_short
         self._table: dict[int, Access] | None = None
         self._entries = 0
 
@@ -79,6 +85,10 @@ class AccessLog:
 
     def append(self, at_ms: int, births: Sequence[int]) -> None:
         """Note that memories were returned together."""
+        if self._keeps_short:
+            self._read()
+            if self._entries >= FOLD_ENTRIES:
+                self.fold()
         self._state.add(encode_together(at_ms, births))
         self._entries += 1
         if self._table is not None:

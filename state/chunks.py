@@ -1,19 +1,20 @@
 """Sealed chunks of the vector log: immutable, each in three values of ``vector_segments``.
 
-============== ================================================================
-key            value
-============== ================================================================
-``r/<chunk>``  rows: u8 version, u8 zero, u16 zero, u32 rows, u32 bytes of ids,
-               then the rows (:data:`flink_memory.state.log.ROW`), the ids as a
-               JSON array, and the sessions as a JSON array; a row's ``session``
-               is a position in it
-``v/<chunk>``  vectors: u8 version, u8 zero, u16 dimension, u32 rows, then
-               rows x dim x float32, little-endian
-``l/<chunk>``  the lexical index of the rows (:class:`flink_memory.lexical.LexicalBlock`)
-============== ================================================================
+==================== ==========================================================
+key                  value
+==================== ==========================================================
+``<chunk>/r/0000``   rows: u8 version, u8 zero, u16 zero, u32 rows, u32 bytes of
+                     ids, then the rows (:data:`flink_memory.state.log.ROW`), the
+                     ids as a JSON array, and the sessions as a JSON array; a
+                     row's ``session`` is a position in it
+``<chunk>/v/0000``   vectors: u8 version, u8 zero, u16 dimension, u32 rows, then
+                     rows x dim x float32, little-endian
+``<chunk>/w/0000``   the lexical index of the rows
+                     (:class:`flink_memory.lexical.LexicalBlock`)
+==================== ==========================================================
 
-Graphs stand beside them under ``g/<segment>/<piece>``: u8 version, then a piece of what FAISS
-serializes of an ``IndexHNSWFlat`` without its storage.
+Numbers have ten digits, pieces four. Graphs stand beside them under ``<segment>/g/<piece>``: u8 version, then a
+piece of what FAISS serializes of an ``IndexHNSWFlat`` without its storage.
 """
 
 from __future__ import annotations

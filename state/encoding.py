@@ -9,13 +9,15 @@ value      fields after the version byte
 ========== =========================================================================
 memory     memory_id, memory, memory_type, metadata, confidence, importance,
            source_sessions, source_events, created_at_ms, updated_at_ms,
-           expires_at_ms, version, birth, ordinal, last change (as below; its new text
-           is the memory's own and left out)
-change     sequence, memory_id, action, old, new, request_id, op, at_ms, previous
+           expires_at_ms, version, birth, ordinal, last change (as below; its id and
+           its new text are the memory's own and left out)
+change     sequence, memory_id, action, old, new, request_id, op, at_ms, arrived_ms,
+           session_id, previous
 event      event_id, session_id, timestamp_ms, type, content, producer, role,
            metadata, extra, ordinal
 outcome    u8 1 if the result quotes memory, else 0; int64 arrival in ms,
-           little-endian; the result record as JSON, or nothing where it was not kept
+           little-endian; the result record as JSON from its op on (its ids are those
+           of the request), or nothing where it was not kept
 history    int64 arrival in ms, little-endian, then the fields of an event
 pending    arrival_ms, the request as it came
 number     an integer
@@ -66,7 +68,7 @@ def decode_memory(data: bytes) -> MemoryRecord:
     """
     fields = _fields(data, "memory")
     change = fields[14]
-    change[4] = fields[1]
+    change[1], change[4] = fields[0], fields[1]
     fields[6:8] = tuple(fields[6]), tuple(fields[7])
     fields[14] = _change(change)
     return MemoryRecord(*fields)
@@ -158,13 +160,15 @@ def decode_number(data: bytes) -> int:
 def _change_fields(change: Change, *, is_latest: bool = False) -> tuple[Any, ...]:
     return (
         change.sequence,
-        change.memory_id,
+        None if is_latest else change.memory_id,
         change.action,
         change.old_memory,
         None if is_latest else change.new_memory,
         change.cause.request_id,
         change.cause.op,
         change.at_ms,
+        change.arrived_ms,
+        change.session_id,
         change.previous,
     )
 

@@ -146,7 +146,7 @@ class LiveIndex:
 
 
 def _add_words(words: LexicalIndex, row: Upsert) -> None:
-    words.add(words.n_rows, row.terms, session_key(row.session) if row.session else 0)
+    words.add(words.n_rows, row.terms, session_key(row.session) if row.kind == KIND_EVENT else 0)
 
 
 def _neighbours(table: RowTable) -> tuple[RowNumbers, RowNumbers]:

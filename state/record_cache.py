@@ -30,7 +30,7 @@ class RecordCache(Generic[Record]):
         name: The id of a record.
     """
 
-    __slots__ = ("_decode", "_encode", "_hits", "_name", "_records", "_state", "nbytes")
+    __slots__ = ("_decode", "_encode", "_hits", "_name", "_records", "_sizes", "_state", "nbytes")
 
     def __init__(
         self,
@@ -45,6 +45,7 @@ class RecordCache(Generic[Record]):
         self._name: Callable[[Record], str] = name
         self._records: dict[str, Record] = {}
         self._hits: dict[str, bytes] = {}
+        self._sizes: dict[str, int] = {}
         self.nbytes = 0
 
     def get(self, record_id: str) -> Record | None:
@@ -53,7 +54,8 @@ class RecordCache(Generic[Record]):
         if record is None:
             stored = self._state.get(record_id)
             if stored is not None:
-                record = self._keep(record_id, stored)
+                record = self._decode(stored)
+                self._hold(record_id, record, len(stored))
         return record
 
     def hit(self, record_id: str) -> bytes:
@@ -73,16 +75,17 @@ class RecordCache(Generic[Record]):
 
     def put(self, record_id: str, record: Record | None) -> None:
         """Write a record, or remove it."""
-        self._hits.pop(record_id, None)
+        hit = self._hits.pop(record_id, None)
+        if hit is not None:
+            self.nbytes -= len(hit) + _HIT_OVERHEAD
         if record is None:
             self._state.remove(record_id)
             self._records.pop(record_id, None)
+            self.nbytes -= self._sizes.pop(record_id, 0)
             return
         stored = self._encode(record)
         self._state.put(record_id, stored)
-        if record_id not in self._records:
-            self.nbytes += _FACTOR * len(stored) + _OVERHEAD
-        self._records[record_id] = record
+        self._hold(record_id, record, len(stored))
 
     def fetch(self, record_ids: Iterable[str]) -> None:
         """Read many records ahead of time."""
@@ -95,17 +98,17 @@ class RecordCache(Generic[Record]):
             record = self._decode(stored)
             record_id = self._name(record)
             if record_id not in self._records:
-                self._records[record_id] = record
-                self.nbytes += _FACTOR * len(stored) + _OVERHEAD
+                self._hold(record_id, record, len(stored))
 
     def drop(self) -> None:
         """Let go of what is held; state keeps it."""
         self._records.clear()
         self._hits.clear()
+        self._sizes.clear()
         self.nbytes = 0
 
-    def _keep(self, record_id: str, stored: bytes) -> Record:
-        record: Record = self._decode(stored)
+    def _hold(self, record_id: str, record: Record, stored_bytes: int) -> None:
+        size = _FACTOR * stored_bytes + _OVERHEAD
+        self.nbytes += size - self._sizes.get(record_id, 0)
+        self._sizes[record_id] = size
         self._records[record_id] = record
-        self.nbytes += _FACTOR * len(stored) + _OVERHEAD
-        return record

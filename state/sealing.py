@@ -30,6 +30,9 @@ from flink_memory.state.rows import BoolMask
 #: Share of dead rows among the sealed ones above which they are purged.
 PURGE_SHARE = 0.25
 
+#: The values of a chunk.
+CHUNK_PARTS = ("r", "v", "w")
+
 ChunkTest = Callable[[Chunk], bool]
 
 
@@ -167,17 +170,17 @@ class Sealer:
             merged = merge_blocks([words[id(chunk)] for chunk in joining], [chunk.living for chunk in joining])
             chunks.append(self._write(self._index.chunk(start, start + count), merged))
         for chunk in joining:
-            for part in "rvl":
-                self._segments.remove(f"{part}/{chunk.number}")
+            for part in CHUNK_PARTS:
+                self._segments.remove(chunk_key(chunk, part))
         joining.clear()
         return start + count
 
     def _write(self, sealed: SealedRows, words: LexicalBlock) -> Chunk:
         chunk = Chunk(self._manifest.take_number(), len(sealed.rows.rows), sealed.dead)
         rows: ChunkRows = sealed.rows
-        self._segments.put(f"r/{chunk.number}", encode_rows(rows.rows, rows.ids, rows.sessions))
-        self._segments.put(f"v/{chunk.number}", encode_vectors(sealed.vectors))
-        self._segments.put(f"l/{chunk.number}", words.encode())
+        self._segments.put(chunk_key(chunk, "r"), encode_rows(rows.rows, rows.ids, rows.sessions))
+        self._segments.put(chunk_key(chunk, "v"), encode_vectors(sealed.vectors))
+        self._segments.put(chunk_key(chunk, "w"), words.encode())
         return chunk
 
     def _drop_graph(self, segment: Segment) -> None:
@@ -189,15 +192,15 @@ class Sealer:
 def read_chunk(segments: MapHandle, chunk: Chunk) -> SealedRows:
     """Read a sealed chunk from state, but for its words."""
     return SealedRows(
-        rows=decode_rows(_value(segments, f"r/{chunk.number}")),
-        vectors=decode_vectors(_value(segments, f"v/{chunk.number}")),
+        rows=decode_rows(_value(segments, chunk_key(chunk, "r"))),
+        vectors=decode_vectors(_value(segments, chunk_key(chunk, "v"))),
         dead=chunk.dead,
     )
 
 
 def read_words(segments: MapHandle, chunk: Chunk) -> LexicalBlock:
     """Read the lexical block of a sealed chunk from state."""
-    return LexicalBlock.decode(_value(segments, f"l/{chunk.number}"))
+    return LexicalBlock.decode(_value(segments, chunk_key(chunk, "w")))
 
 
 def read_graph(segments: MapHandle, segment: Segment) -> bytes:
@@ -208,7 +211,16 @@ def read_graph(segments: MapHandle, segment: Segment) -> bytes:
 
 def graph_key(segment: Segment, position: int) -> str:
     """Where a piece of a segment's graph stands."""
-    return f"g/{segment.number}/{position}"
+    return f"{segment.number:010d}/g/{position:04d}"
+
+
+def chunk_key(chunk: Chunk, part: str) -> str:
+    """Where one of the :data:`CHUNK_PARTS` of a chunk stands.
+
+    The number leads, and all keys have the same length, which Flink puts before a text: so an agent's new
+    chunks lie behind its old ones in RocksDB, and a compaction need not rewrite those because of them.
+    """
+    return f"{chunk.number:010d}/{part}/0000"
 
 
 def _value(segments: MapHandle, key: str) -> bytes:

@@ -46,8 +46,6 @@ from flink_memory.texts import embedded_text, indexed_text
 
 __all__ = ["HybridStore", "ModelStamp"]
 
-#: Requests that change nothing are counted in state once in so many.
-_UNCOUNTED_REQUESTS: Final = 64
 #: Bytes of an agent in use that holds nothing, measured.
 _AGENT_BYTES: Final = 9_000
 
@@ -75,11 +73,10 @@ class HybridStore:
         )
         self._memories = RecordCache(states.memories, encode_memory, decode_memory, lambda record: record.memory_id)
         self._events = RecordCache(states.sensory, encode_event, decode_event, lambda record: record.event_id)
-        self._accesses = AccessLog(states.accesses)
+        self._accesses = AccessLog(states.accesses, keeps_short=not config.sensory.max_requests)
         self._pending = PendingRequests(states.pending)
         self._history: list[tuple[int, EventRecord]] | None = None
         self._log = VectorLog(states, config.index, model, self._memories, self._events, self._accesses)
-        self._uncounted = 0
         self._check_model()
 
     # Records
@@ -198,16 +195,8 @@ class HybridStore:
     def remember(self, request_id: str, arrived_ms: int, result: bytes, *, quotes: bool) -> None:
         if not self._config.sensory.max_requests:
             return
-        counters = self._log.counters
-        if self._outcomes.is_full(counters, arrived_ms):
-            self._outcomes.turn(counters)
+        if self._outcomes.put(request_id, arrived_ms, result, quotes=quotes):
             self._accesses.fold(self._births_alive())
-            self._uncounted = _UNCOUNTED_REQUESTS
-        self._outcomes.put(counters, request_id, arrived_ms, result, quotes=quotes)
-        self._uncounted += 1
-        if self._uncounted >= _UNCOUNTED_REQUESTS:
-            self._append(LogEntry(counters, (), (), np.empty((0, 0), dtype=np.float32)))
-            self._log.seal_if_full()
 
     def enqueue(self, arrived_ms: int, payload: str) -> int:
         return self._pending.append(arrived_ms, payload)
@@ -243,19 +232,20 @@ class HybridStore:
             self._accesses.append(draft.at_ms, draft.accesses)
         self._log.counters = draft.counters
         if not draft.is_empty:
-            self._append(_entry_of(draft))
+            self._log.append(_entry_of(draft))
+        if draft.ended_session is not None:
+            self._log.end_session(draft.ended_session, draft.at_ms)
+        if draft.forgotten_session is not None:
+            self._log.forget_session(draft.forgotten_session)
         if draft.purge:
             self._outcomes.drop_results()
             self._log.seal(purge=True)
         else:
             self._log.seal_if_full()
 
-    def end_session(self, session_id: str, at_ms: int) -> None:
-        self._log.end_session(session_id, at_ms)
-
     def next_due_ms(self) -> int | None:
         table = self._log.index.rows
-        dues = []
+        dues = self._dues_of_history()
         if len(expires_ms := table.rows["expires_ms"][table.alive & (table.rows["expires_ms"] > 0)]):
             dues.append(int(expires_ms.min()))
         for kind, days in (
@@ -264,14 +254,20 @@ class HybridStore:
         ):
             if days is not None and len(oldest := self._oldest(kind, 1, None)):
                 dues.append(int(table.rows["arrived_ms"][oldest[0]]) + int(days * DAY_MS))
-        if (days := self._config.history.max_age_days) is not None and (items := self.history()):
-            dues.append(items[0][0] + int(days * DAY_MS))
-        if (days := self._config.audit.max_age_days) is not None:
-            numbers = range(self.counters.audit_first, self.counters.audit_next)
-            oldest_change = next((change for number in numbers if (change := self.change(number))), None)
-            if oldest_change is not None:
-                dues.append(oldest_change.at_ms + int(days * DAY_MS))
         return min(dues, default=None)
+
+    def _dues_of_history(self) -> list[int]:
+        dues = []
+        history_days, audit_days = self._config.history.max_age_days, self._config.audit.max_age_days
+        if history_days is not None and self.history():
+            dues.append(self.history()[0][0] + int(history_days * DAY_MS))
+        if audit_days is not None:
+            counters = self._log.counters
+            changes = map(self.change, range(counters.audit_first, counters.audit_next))
+            oldest = next((change for change in changes if change is not None), None)
+            if oldest is not None:
+                dues.append(oldest.arrived_ms + int(audit_days * DAY_MS))
+        return dues
 
     # Background
 
@@ -316,21 +312,17 @@ class HybridStore:
             if self._history is not None:
                 self._history.append((draft.arrived_ms, event))
 
-    def _append(self, entry: LogEntry) -> None:
-        self._log.append(entry)
-        self._uncounted = 0
-
     def _clear(self, counters: Counters) -> None:
         """Remove all but the numbering, the sessions' ends, and the requests that wait."""
         states = self._states
-        for cleared in (states.sensory, states.requests_0, states.requests_1, states.memories, states.audit):
+        for cleared in (states.sensory, states.memories, states.audit):
             cleared.clear()
+        self._outcomes.clear()
         states.history.clear()
         self._memories.drop()
         self._events.drop()
         self._accesses.forget()
         self._history = None
-        counters.requests = 0
         self._log.clear(counters)
 
     def _oldest(self, kind: int, count: int, before_ms: int | None) -> RowNumbers:

@@ -160,6 +160,11 @@ class VectorLog:
             del ended[next(iter(ended))]
         self._write_manifest()
 
+    def forget_session(self, session_id: str) -> None:
+        """Remove the note of a session's end."""
+        if self._manifest.ended_sessions.pop(session_id, None) is not None:
+            self._write_manifest()
+
     def clear(self, counters: Counters) -> None:
         """Drop all rows; the numbering goes on from ``counters``."""
         self._drop()

@@ -279,9 +279,7 @@ def _scores_of(part: _Part, query: Float32Vector, rows: RowNumbers) -> Float32Ve
     """
     query, rows = np.ascontiguousarray(query, dtype=np.float32), np.ascontiguousarray(rows, dtype=np.int64)
     scores = np.empty(len(rows), dtype=np.float32)
-    part.flat.compute_distance_subset(
-        1, faiss.swig_ptr(query), len(rows), faiss.swig_ptr(scores), faiss.swig_ptr(rows)
-    )
+    part.flat.compute_distance_subset(1, faiss.swig_ptr(query), len(rows), faiss.swig_ptr(scores), faiss.swig_ptr(rows))
     return scores
 
 

@@ -8,7 +8,7 @@ from flink_memory.records import KIND_MEMORY, EventRecord, MemoryRecord
 from flink_memory.state.handles import MapHandle
 from flink_memory.state.manifest import Chunk, Manifest
 from flink_memory.state.record_cache import RecordCache
-from flink_memory.state.sealing import read_chunk, read_words
+from flink_memory.state.sealing import chunk_key, read_chunk, read_words
 from flink_memory.texts import indexed_text
 
 
@@ -46,7 +46,7 @@ class WordReader:
         if words.is_current:
             return words
         words = self._anew(chunk)
-        self._segments.put(f"l/{chunk.number}", words.encode())
+        self._segments.put(chunk_key(chunk, "w"), words.encode())
         return words
 
     def _anew(self, chunk: Chunk) -> LexicalBlock:

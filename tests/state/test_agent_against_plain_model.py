@@ -8,6 +8,7 @@ import os
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -22,6 +23,8 @@ from flink_memory.state.dictionary import dictionary_states
 from flink_memory.state.handles import AgentStates
 from flink_memory.state.store import ModelStamp
 
+Vector = npt.NDArray[np.float32]
+
 DIMENSION = 8
 START_MS = 1_750_000_000_000
 TOPICS = ("work", "home", "travel")
@@ -29,7 +32,9 @@ TOPICS = ("work", "home", "travel")
 memory_ids = st.sampled_from([f"m{number}" for number in range(12)])
 event_ids = st.sampled_from([f"e{number}" for number in range(20)])
 sessions = st.sampled_from(["s1", "s2", "default"])
-words = st.lists(st.sampled_from("tea coffee berlin dog bike rust python flight".split()), min_size=1, max_size=5)
+words = st.lists(
+    st.sampled_from(["tea", "coffee", "berlin", "dog", "bike", "rust", "python", "flight"]), min_size=1, max_size=5
+)
 seeds = st.integers(0, 10_000)
 
 
@@ -37,7 +42,7 @@ def vector_of(seed: int) -> list[float]:
     return [float(x) for x in np.random.default_rng(seed).normal(size=DIMENSION).astype(np.float32)]
 
 
-def unit(vector: list[float]) -> np.ndarray:
+def unit(vector: list[float]) -> Vector:
     array = np.array(vector, dtype=np.float32)
     return array / np.float32(np.sqrt(float(array @ array)))
 
@@ -63,10 +68,10 @@ class MemoryMachine(RuleBasedStateMachine):
         self.now_ms = START_MS
         self.requests = 0
         self.memories: dict[str, dict[str, Any]] = {}
-        self.vectors: dict[str, np.ndarray] = {}
+        self.vectors: dict[str, Vector] = {}
         self.trail: dict[str, list[str]] = {}
         self.events: dict[str, dict[str, Any]] = {}
-        self.event_vectors: dict[str, np.ndarray] = {}
+        self.event_vectors: dict[str, Vector] = {}
         self.history: list[dict[str, Any]] = []
         self.sent: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
         self.changes: list[dict[str, Any]] = []
@@ -99,6 +104,7 @@ class MemoryMachine(RuleBasedStateMachine):
             elif isinstance(effect, Publish):
                 self.changes.append(json.loads(effect.text))
         (result,) = results
+        assert isinstance(result, dict)
         assert result["request_id"] == request["request_id"]
         return result
 
@@ -108,9 +114,7 @@ class MemoryMachine(RuleBasedStateMachine):
     def add(self, memory_id: str, text: list[str], topic: str, seed: int) -> None:
         vector = vector_of(seed)
         memory = " ".join(text)
-        result = self.send(
-            "add", memory=memory, memory_id=memory_id, metadata={"topic": topic}, vector=vector
-        )
+        result = self.send("add", memory=memory, memory_id=memory_id, metadata={"topic": topic}, vector=vector)
         if memory_id in self.memories:
             assert result["error"]["code"] == "CONFLICT"
             return
@@ -265,9 +269,9 @@ class MemoryMachine(RuleBasedStateMachine):
         repeated = self._deliver(request)
         assert repeated["duplicate"] is True
         assert len(self.changes) == changes
-        forgotten_since = any(
-            later["op"] == "forget" for name, (later, _) in self.sent.items() if int(name[1:]) > int(request["request_id"][1:])
-        )
+        number = int(request["request_id"][1:])
+        later = [sent for name, (sent, _) in self.sent.items() if int(name[1:]) > number]
+        forgotten_since = any(sent["op"] == "forget" for sent in later)
         if not forgotten_since:
             assert {**result, "duplicate": True} == repeated
 
