@@ -1,0 +1,1 @@
+"""Wiring: the operator, the pipeline in one function, the command lines."""
