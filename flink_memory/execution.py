@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -80,7 +81,7 @@ class Execution(Generic[AnyRequest]):
     def _scaled(self, vector: Float32Vector, *, is_given: bool) -> Float32Vector:
         if self.config.index.metric != "cosine":
             return vector
-        length = float(np.sqrt(np.dot(vector, vector, out=None).astype(np.float64)))
+        length = math.sqrt(float(vector @ vector))
         if length > 0 and np.isfinite(length):
             scaled: Float32Vector = vector / np.float32(length)
             return scaled

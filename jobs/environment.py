@@ -87,6 +87,7 @@ class EnvironmentSettings:
             "restart-strategy.type": "fixed-delay",
             "restart-strategy.fixed-delay.attempts": str(self.restart_attempts),
             "restart-strategy.fixed-delay.delay": f"{self.restart_delay_ms} ms",
+            "state.backend.rocksdb.use-bloom-filter": "true",
             "taskmanager.memory.managed.size": f"{self.managed_memory_mb} mb",
             "taskmanager.numberOfTaskSlots": str(self.parallelism),
             "taskmanager.network.memory.buffer-debloat.enabled": "true",
