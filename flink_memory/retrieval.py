@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -39,24 +38,31 @@ def search(run: Execution[Search]) -> dict[str, Any]:
     found = rows[places]
     run.draft.accesses.extend(store.memory_births(found))
     hits = store.hits(found.tolist())
-    more = [
-        _measured(run, ranked, place, row, mask) for place, row in zip(places.tolist(), found.tolist(), strict=True)
-    ]
-    joined = b",".join(hit[:-1] + b"," + fields[1:] for hit, fields in zip(hits, more, strict=True))
+    if request.explain or request.expand_context:
+        pairs = zip(places.tolist(), found.tolist(), strict=True)
+        ends = [_measured(run, ranked, place, row, mask) for place, row in pairs]
+    else:
+        ends = _scores(ranked, places)
+    joined = b",".join([hit[:-1] + end for hit, end in zip(hits, ends, strict=True)])
     return {"hits": orjson.Fragment(b"[" + joined + b"]")}
 
 
+def _scores(ranked: RankedScores, places: RowNumbers) -> list[bytes]:
+    """How a hit ends that has no more than a score; an infinite one is null."""
+    if not len(places):
+        return []
+    numbers = orjson.dumps(ranked.total[places].tolist())[1:-1].split(b",")
+    return [b',"score":' + number + b"}" for number in numbers]
+
+
 def _measured(run: Execution[Search], ranked: RankedScores, place: int, row: int, mask: BoolMask | None) -> bytes:
-    """The part of a hit that depends on the search, as a JSON object."""
-    score = float(ranked.total[place])
-    if not run.request.explain and not run.request.expand_context and math.isfinite(score):
-        return b'{"score":%a}' % score
-    fields: dict[str, Any] = {"score": score}
+    """How a hit ends: the part that depends on the search."""
+    fields: dict[str, Any] = {"score": float(ranked.total[place])}
     if run.request.explain:
         fields["explain"] = _explanation(ranked, place)
     if run.request.expand_context and isinstance(run.store.records([row])[0], EventRecord):
         fields["context"] = _context(run, row, mask)
-    return orjson.dumps(fields)
+    return b"," + orjson.dumps(fields)[1:]
 
 
 def _fused(

@@ -39,6 +39,9 @@ DEAD_LETTERS = OutputTag("dead-letters", Types.STRING())
 #: The last instant but one: the watermark passes it only when the input has ended.
 END_OF_INPUT_MS = 2**63 - 2
 
+_COUNTED = ("records", "dead_letters", "results_ok", "results_error")
+_COUNTED_TOGETHER = 100
+
 Output: TypeAlias = tuple[str, str] | tuple[OutputTag, Any]
 
 
@@ -79,9 +82,8 @@ class MemoryOperator(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink is 
         # Named at random: in thread mode PyFlink 2.3 cannot tell a subtask its number.
         self._meter = Meter(self._meter_folder and self._meter_folder / f"{uuid4()}.json")
         metrics = runtime_context.get_metrics_group()
-        self._records = metrics.counter("records")
-        self._dead = metrics.counter("dead_letters")
-        self._results = {status: metrics.counter(f"results_{status}") for status in ("ok", "error")}
+        self._counters = {name: metrics.counter(name) for name in _COUNTED}
+        self._counts = dict.fromkeys(_COUNTED, 0)
 
     def close(self) -> None:
         """End the door's threads."""
@@ -95,12 +97,14 @@ class MemoryOperator(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink is 
         """Apply one record: a request, or something that is none."""
         started_ns = time.perf_counter_ns()
         now_ms = _now_ms()
-        self._records.inc()
+        self._counts["records"] += 1
+        if self._counts["records"] >= _COUNTED_TOGETHER:
+            self._bring_counters_up()
         agent_id = ctx.get_current_key()
         payload = payload_of(value)
         item = decode_request(payload, self._max_record_bytes)
         if isinstance(item, Rejected):
-            self._dead.inc()
+            self._counts["dead_letters"] += 1
             yield DEAD_LETTERS, dead_letter(item.error, item.raw, now_ms)
         elif item.agent_id != agent_id:
             yield from self._sent([_not_keyed(item, now_ms)], item.agent_id, ctx)
@@ -115,6 +119,7 @@ class MemoryOperator(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink is 
         """Pick up answers, or tell the memory that its time has come."""
         if self._is_closed:  # at the end of its input, Flink closes the function and then fires what is just due
             return
+        self._bring_counters_up()
         now_ms = _now_ms()
         agent_id = ctx.get_current_key()
         if timestamp == END_OF_INPUT_MS:
@@ -127,6 +132,13 @@ class MemoryOperator(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink is 
             yield from self._sent(self._conversation.apply(agent_id, Timer(), now_ms), agent_id, ctx)
         if not self._watch(agent_id, now_ms, ctx):
             ctx.timer_service().delete_event_time_timer(END_OF_INPUT_MS)
+
+    def _bring_counters_up(self) -> None:
+        """Add to Flink's counters what has been counted here: each of them costs a call into Java."""
+        for name, count in self._counts.items():
+            if count:
+                self._counters[name].inc(count)
+                self._counts[name] = 0
 
     def _watch(self, agent_id: str, now_ms: int, ctx: KeyedProcessFunction.Context) -> bool:
         """Have timers set while an answer is due for ``agent_id``, and say whether one is."""
@@ -143,7 +155,7 @@ class MemoryOperator(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink is 
         """Turn outcomes into what Flink takes: rows, side outputs and timers."""
         for outcome in outcomes:
             if isinstance(outcome, Emit):
-                self._results[outcome.status].inc()
+                self._counts[f"results_{outcome.status}"] += 1
                 yield agent_id, outcome.text
             elif isinstance(outcome, Publish):
                 yield CHANGELOG, (agent_id, outcome.text)

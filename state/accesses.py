@@ -105,7 +105,7 @@ class AccessLog:
         self._table, self._entries = None, 0
 
     def fold(self, is_alive: Iterable[int] | None = None) -> None:
-        """Rewrite the log as one table.
+        """Rewrite the log as one table, and let go of what was read for it.
 
         Args:
             is_alive: Births of the memories that still exist; ``None`` keeps all.
@@ -116,7 +116,7 @@ class AccessLog:
             table = {birth: access for birth, access in table.items() if birth in alive}
         if self._entries:
             self._state.update([encode_table(table)] if table else [])
-        self._table = table
+        self._table = table if self._keeps_short else None
         self._entries = 1 if table else 0
 
     def _read(self) -> dict[int, Access]:

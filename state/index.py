@@ -62,14 +62,14 @@ class LiveIndex:
     def words(self) -> LexicalIndex:
         """The lexical index."""
         if self._words is None:
-            self._words = LexicalIndex()
+            words = LexicalIndex()
             for block in self._read_words():
-                self._words.add_block(self._words.n_rows, block)
+                words.add_block(words.n_rows, block)
             for row in self._unread:
-                _add_words(self._words, row)
+                words.add(words.n_rows, row.terms, _session_of(row))
             for number in np.flatnonzero(~self.rows.alive).tolist():
-                self._words.remove(number)
-            self._unread = []
+                words.remove(number)
+            self._words, self._unread = words, []
         return self._words
 
     @property
@@ -98,7 +98,7 @@ class LiveIndex:
             if self._words is None:
                 self._unread.append(row)
             else:
-                _add_words(self._words, row)
+                self._words.add(self._words.n_rows, row.terms, _session_of(row))
         self._neighbours = None
 
     def kill(self, ordinal: int) -> None:
@@ -109,6 +109,20 @@ class LiveIndex:
             if self._words is not None:
                 self._words.remove(number)
             self._neighbours = None
+
+    def seal_words(self, start: int) -> LexicalBlock:
+        """The words of the rows from ``start`` on, which are those of the tail, as a block.
+
+        Where no search has asked for words yet, none of them are indexed for it.
+        """
+        if self._words is not None:
+            return self._words.block(start, self.rows.count - start)
+        alive = self.rows.alive[start:].tolist()
+        rows, self._unread = self._unread, []
+        return LexicalBlock.build(
+            [row.terms if living else () for row, living in zip(rows, alive, strict=True)],
+            [_session_of(row) if living else 0 for row, living in zip(rows, alive, strict=True)],
+        )
 
     def chunk(self, start: int, end: int) -> SealedRows:
         """Rows ``start`` to ``end`` as a chunk; they stay where they are."""
@@ -145,8 +159,8 @@ class LiveIndex:
         return self.vectors.scores(query, rows)
 
 
-def _add_words(words: LexicalIndex, row: Upsert) -> None:
-    words.add(words.n_rows, row.terms, session_key(row.session) if row.kind == KIND_EVENT else 0)
+def _session_of(row: Upsert) -> int:
+    return session_key(row.session) if row.kind == KIND_EVENT else 0
 
 
 def _neighbours(table: RowTable) -> tuple[RowNumbers, RowNumbers]:

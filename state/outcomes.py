@@ -5,7 +5,8 @@ the older one is emptied and becomes the present one. So the last ``max_requests
 and never more than twice as many are kept, without any order being stored or removed one by one.
 
 Keys are ``r/<request id>``. Beside them ``requests_0`` has ``generation``: u8 version, u8 which of the
-two is the present one, i64 outcomes in it, i64 when its first came, in ms, little-endian.
+two is the present one, i64 outcomes in it, i64 when its first came, in ms, u8 1 if the other one has
+any, little-endian.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from flink_memory.state.encoding import decode_outcome, encode_outcome, unknown_
 from flink_memory.state.handles import AgentStates, MapHandle
 
 VERSION = 1
-_GENERATION = struct.Struct("<BBqq")
+_GENERATION = struct.Struct("<BBqqB")
 _GENERATION_KEY = "generation"
 
 
@@ -28,6 +29,7 @@ class _Generation:
     number: int = 0
     count: int = 0
     since_ms: int = 0
+    has_other: bool = False
 
 
 class Outcomes:
@@ -50,9 +52,10 @@ class Outcomes:
     def get(self, request_id: str) -> bytes | None:
         """The stored result record of a request; empty if it was not kept; ``None`` if unknown."""
         key = _key(request_id)
-        stored = self._states.requests_0.get(key)
-        if stored is None:
-            stored = self._states.requests_1.get(key)
+        present = self._read()
+        stored = self._map(present.number).get(key) if present.count else None
+        if stored is None and present.has_other:
+            stored = self._map(present.number ^ 1).get(key)
         return None if stored is None else decode_outcome(stored)[1]
 
     def put(self, request_id: str, arrived_ms: int, result: bytes, *, quotes: bool) -> bool:
@@ -61,6 +64,7 @@ class Outcomes:
         ended = self._is_over(present, arrived_ms)
         if ended:
             present.number ^= 1
+            present.has_other = present.count > 0
             present.count = 0
             self._map(present.number).clear()
         if not present.count:
@@ -68,7 +72,8 @@ class Outcomes:
         present.count += 1
         self._map(present.number).put(_key(request_id), encode_outcome(arrived_ms, result, quotes=quotes))
         self._states.requests_0.put(
-            _GENERATION_KEY, _GENERATION.pack(VERSION, present.number, present.count, present.since_ms)
+            _GENERATION_KEY,
+            _GENERATION.pack(VERSION, present.number, present.count, present.since_ms, present.has_other),
         )
         return ended
 
@@ -102,8 +107,8 @@ class Outcomes:
             elif stored[0] != VERSION:
                 raise unknown_version("generation of requests", stored[0], VERSION)
             else:
-                _, number, count, since_ms = _GENERATION.unpack(stored)
-                self._present = _Generation(number, count, since_ms)
+                _, number, count, since_ms, has_other = _GENERATION.unpack(stored)
+                self._present = _Generation(number, count, since_ms, bool(has_other))
         return self._present
 
     def _map(self, number: int) -> MapHandle:

@@ -19,19 +19,34 @@ BoolMask = npt.NDArray[np.bool_]
 RowNumbers = npt.NDArray[np.int64]
 
 _FIRST_CAPACITY = 16
-#: Rough cost of one id in a list, in bytes, beside its characters.
-_ID_BYTES = 57
+#: Rough cost of one id in a list and a set, in bytes, beside its characters.
+_ID_BYTES = 100
+#: Ids for each lookup among them that a set is made for, once that many lookups have come.
+_IDS_A_LOOKUP = 64
 
 
 class RowTable:
     """Columns of the rows, growing by doubling; ids beside them."""
 
-    __slots__ = ("_alive", "_rows", "_sessions", "count", "dead", "id_bytes", "ids", "session_names")
+    __slots__ = (
+        "_alive",
+        "_known",
+        "_lookups",
+        "_rows",
+        "_sessions",
+        "count",
+        "dead",
+        "id_bytes",
+        "ids",
+        "session_names",
+    )
 
     def __init__(self) -> None:
         self.count = 0
         self.dead = 0
         self.ids: list[str] = []
+        self._known: set[str] | None = set()
+        self._lookups = 0
         self.id_bytes = 0
         self.session_names: list[str] = [""]
         self._sessions: dict[str, int] = {"": 0}
@@ -53,6 +68,15 @@ class RowTable:
         """Bytes held, roughly."""
         return int(self._rows.nbytes + self._alive.nbytes) + self.id_bytes + 200 * len(self.session_names)
 
+    def may_have(self, row_id: str) -> bool:
+        """Whether a row of that id may live: ``False`` is certain, and saves a look into state."""
+        if self._known is None:
+            self._lookups += 1
+            if self._lookups * _IDS_A_LOOKUP < self.count:
+                return True
+            self._known = set(self.ids)
+        return row_id in self._known
+
     def append(self, row: Upsert) -> int:
         """Append a row and return its number."""
         number = self.count
@@ -68,6 +92,8 @@ class RowTable:
         )
         self._alive[number] = True
         self.ids.append(row.row_id)
+        if self._known is not None:
+            self._known.add(row.row_id)
         self.id_bytes += _ID_BYTES + len(row.row_id)
         self.count = number + 1
         return number
@@ -75,6 +101,7 @@ class RowTable:
     def extend(self, chunks: Sequence[tuple[ChunkRows, BoolMask | None]]) -> None:
         """Append the rows of sealed chunks: each with the rows of it that are dead, ``None`` for none."""
         end = self.count + sum(len(chunk.rows) for chunk, _ in chunks)
+        self._known, self._lookups = None, 0
         self._reserve(end)
         for chunk, dead in chunks:
             start, self.count = self.count, self.count + len(chunk.rows)
@@ -126,16 +153,10 @@ class RowTable:
         rows["session"] = positions
         return ChunkRows(rows, self.ids[start:end], names)
 
-    def truncate(self, count: int) -> None:
-        """Drop the rows from ``count`` on."""
-        self.dead -= int((~self._alive[count : self.count]).sum())
-        self.id_bytes -= sum(_ID_BYTES + len(row_id) for row_id in self.ids[count:])
-        del self.ids[count:]
-        self.count = count
-
     def keep(self, mask: BoolMask) -> None:
         """Drop all rows outside ``mask``, shape ``(count,)``; the others move up."""
         kept = np.flatnonzero(mask)
+        self._known, self._lookups = None, 0
         self._rows = self.rows[kept].copy()
         self._alive = self.alive[kept].copy()
         self.ids = [self.ids[number] for number in kept.tolist()]

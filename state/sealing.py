@@ -69,7 +69,7 @@ class Sealer:
         start = manifest.sealed_rows
         if index.rows.count > start:
             end = index.rows.count
-            chunk = self._write(index.chunk(start, end), index.words.block(start, end - start))
+            chunk = self._write(index.chunk(start, end), index.seal_words(start))
             manifest.segments.append(Segment(manifest.take_number(), 0, [chunk]))
         self._note_dead_rows()
         dead = sum(chunk.dead_rows for chunk in manifest.chunks)

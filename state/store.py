@@ -97,10 +97,10 @@ class HybridStore:
         return _AGENT_BYTES + self._log.index.nbytes + records + history + self._log.selection.nbytes
 
     def memory(self, memory_id: str) -> MemoryRecord | None:
-        return self._memories.get(memory_id)
+        return self._memories.get(memory_id) if self._log.index.rows.may_have(memory_id) else None
 
     def event(self, event_id: str) -> EventRecord | None:
-        return self._events.get(event_id)
+        return self._events.get(event_id) if self._log.index.rows.may_have(event_id) else None
 
     def access(self, birth: int) -> Access:
         return self._accesses.of(birth)
@@ -389,7 +389,9 @@ def _entry_of(draft: Draft) -> LogEntry:
         for row in draft.rows
     )
     vectors = (
-        np.array([row.vector for row in draft.rows], dtype=np.float32)
+        np.stack([row.vector for row in draft.rows])
+        if len(draft.rows) > 1
+        else draft.rows[0].vector[None]
         if draft.rows
         else np.empty((0, 0), dtype=np.float32)
     )
