@@ -39,9 +39,9 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: setup
-	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[bench]'
-	$(BIN)/python -m bench
+bench: setup ## Beside mem0, Chroma and FAISS in one run, then how costs grow
+	PYTHON=$(BIN)/python sh bench/setup_rivals.sh
+	$(BIN)/python -m bench.compare; compared=$$?; $(BIN)/python -m bench.growth && exit $$compared
 
 bench-retrieval: setup ## LOCOMO=path of a LoCoMo file
 	$(BIN)/python -m bench.locomo $(LOCOMO)

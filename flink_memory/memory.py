@@ -73,6 +73,7 @@ _PASSING: Final = frozenset({"UNAVAILABLE", "TIMEOUT", "INTERNAL"})
 #: A result of more bytes is not kept for a repeat of its request; a read is then carried out again.
 _KEPT_RESULT_BYTES: Final = 16 * 1024
 _REEMBED: Final = "reembed"
+_TRIM_ROUNDS: Final = 4
 _DEFECT: Final = "The operation failed by a defect; nothing of it was written. The log of the job tells more."
 
 
@@ -306,7 +307,10 @@ class AgentMemory:
         return orjson.dumps(ids).decode().removesuffix("}") + ","
 
     def _trim(self, now_ms: int, effects: list[Effect]) -> None:
-        while (draft := trim(self._store, self._config, now_ms)) is not None:
+        for _ in range(_TRIM_ROUNDS):  # what one round ends may itself be too much for the audit history
+            draft = trim(self._store, self._config, now_ms)
+            if draft is None:
+                return
             self._write(draft, effects)
 
     def _expire(self, now_ms: int, effects: list[Effect]) -> None:

@@ -16,6 +16,8 @@ def texts_to_embed(request: Request) -> tuple[str, ...]:
     if isinstance(request, Observe):
         return (event_text(request.producer, content_text(request.content)),)
     if isinstance(request, AddMessages):
+        if request.infer:
+            return ()  # it is refused as long as there is no language model
         return tuple(event_text(name_of(message), message.text) for message in request.messages)
     if isinstance(request, (Add, Update)):
         return () if request.vector is not None or request.memory is None else (request.memory,)

@@ -16,6 +16,7 @@ from flink_memory.errors import RequestError
 from flink_memory.memory import AgentMemory, Input
 from flink_memory.state.handles import AgentStates
 from flink_memory.state.store import HybridStore, ModelStamp
+from flink_memory.state.vectors import compute_alone
 
 Outcome = TypeVar("Outcome")
 
@@ -26,6 +27,8 @@ class AgentCache:
     The bound may be exceeded by the one agent that is being used, and by agents with requests that wait,
     whose number the operator bounds.
 
+    Made and used in one thread.
+
     Args:
         open_states: The states of an agent; under Flink, the handles of the current key, which must be it.
         config: The job's configuration.
@@ -33,6 +36,7 @@ class AgentCache:
     """
 
     def __init__(self, open_states: Callable[[str], AgentStates], config: MemoryConfig, model: ModelStamp) -> None:
+        compute_alone()
         self._open_states = open_states
         self._config = config
         self._model = model

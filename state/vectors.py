@@ -21,7 +21,6 @@ from flink_memory.state.rows import BoolMask, RowNumbers
 #: FAISS without its stubs, which leave out much of what is used here.
 faiss: Any = _faiss
 
-faiss.omp_set_num_threads(1)
 
 #: Below this share of living rows a graph is passed over for an exact search.
 GRAPH_MIN_SHARE = 0.8
@@ -55,6 +54,15 @@ class _Part:
         flat = faiss.rev_swig_ptr(self.flat.get_xb(), self.count * dimension)
         matrix: Float32Matrix = flat.reshape(self.count, dimension)
         return matrix
+
+
+def compute_alone() -> None:
+    """Have FAISS compute in the calling thread alone.
+
+    OpenMP keeps this for each thread that calls it, so every thread that searches or builds says it for
+    itself. A second thread would only take the core of another slot.
+    """
+    faiss.omp_set_num_threads(1)
 
 
 class VectorIndex:
@@ -222,6 +230,7 @@ def build_graph(ask: BuildGraph) -> bytes:
     Returns:
         The graph without its vectors, as FAISS serializes it.
     """
+    compute_alone()
     graph = faiss.IndexHNSWFlat(ask.vectors.shape[1], ask.neighbors, faiss.METRIC_INNER_PRODUCT)
     graph.hnsw.efConstruction = ask.ef_construction
     graph.add(np.ascontiguousarray(ask.vectors, dtype=np.float32))
