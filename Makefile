@@ -40,7 +40,7 @@ lint: setup
 	$(BIN)/mypy
 
 bench: setup ## Beside mem0, Chroma and FAISS in one run, then how costs grow
-	PYTHON=$(BIN)/python sh bench/setup_rivals.sh
+	PYTHON="$(abspath $(BIN))/python" bench/setup_rivals.sh
 	$(BIN)/python -m bench.compare; compared=$$?; $(BIN)/python -m bench.growth && exit $$compared
 
 bench-retrieval: setup ## LOCOMO=path of a LoCoMo file

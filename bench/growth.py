@@ -22,6 +22,7 @@ from bench.growth_figures import (
     cache_figure,
     checkpoint_figure,
     load_figure,
+    recall_figure,
     search_figure,
 )
 from bench.project_growth import checkpoint_bytes, open_memory
@@ -33,6 +34,7 @@ _ROOMY = 8 * 1024**3
 FIGURES: Mapping[str, Callable[[], Figure]] = {
     "add": lambda: add_figure(open_memory(_ROOMY)),
     "search": lambda: search_figure(open_memory(_ROOMY)),
+    "recall": lambda: recall_figure(open_memory(_ROOMY)),
     "load": lambda: load_figure(open_memory(_ROOMY)),
     "cache": lambda: cache_figure(open_memory(CACHE_BYTES)),
     "checkpoint": lambda: checkpoint_figure(checkpoint_bytes),

@@ -118,6 +118,20 @@ def search_figure(memory: MemoryUnderTest, count: int = 10_000) -> Figure:
     )  # fmt: skip
 
 
+def recall_figure(memory: MemoryUnderTest, count: int = 50_000, queries: int = 500) -> Figure:
+    """Compare the recall that is wanted of graphs with the recall of an agent whose segments have them."""
+    vectors, asked = clustered_vectors(count, queries, seed=25)
+    _fill(memory, "graphs", vectors)
+    _, nearest = flat_index(vectors).search(asked, NEIGHBOURS)
+    found = [set(memory.search("graphs", query, NEIGHBOURS)) for query in asked]
+    truth = [{memory_name(number) for number in row} for row in nearest.tolist()]
+    recall = float(np.mean([len(ours & theirs) / NEIGHBOURS for ours, theirs in zip(found, truth, strict=True)]))
+    return Figure(
+        f"recall@10 wanted of graphs at {count:,} memories against measured", 0.99, recall, "", 1.0,
+        f"recall@10 {recall:.4f} over {queries} queries",
+    )  # fmt: skip
+
+
 def load_figure(memory: MemoryUnderTest, count: int = 10_000, repeats: int = 20) -> Figure:
     """Compare loading an agent from its state with deserializing a FAISS flat index of its vectors."""
     vectors, _ = clustered_vectors(count, 1, seed=23)

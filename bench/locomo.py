@@ -1,7 +1,7 @@
 """How many of the turns that answer a question are found: LoCoMo, at the level of turns.
 
-``python -m bench.locomo locomo_dev.json`` measures the ranking itself, without state, requests or
-Flink. ``measure`` takes any other way to retrieve::
+``python -m bench.locomo locomo_dev.json`` sends every turn as an ``observe`` and every question as a
+``search`` to ``LocalMemory``, with the default configuration. ``measure`` takes any other way to retrieve::
 
     outcomes = measure(conversation, retrieve=lambda question: ["D1:3", ...])
 """
@@ -19,13 +19,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from flink_memory.analysis import analyze, day_in_words, session_key
+from flink_memory import LocalMemory
+from flink_memory.clock import format_time
 from flink_memory.config import EmbeddingConfig
 from flink_memory.connectors.models import load_embedding_model
 from flink_memory.embedding import EmbeddingModel
-from flink_memory.lexical import LexicalIndex
-from flink_memory.ranking import fuse, top_rows
-from flink_memory.texts import event_text
 
 DEPTH: Final = 10
 CATEGORIES: Final = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
@@ -131,27 +129,29 @@ def report(outcomes: Sequence[Outcome]) -> str:
     return "\n".join([heading, *(_line(name, group) for name, group in groups.items())])
 
 
-def ranking_only(conversation: Conversation, model: EmbeddingModel) -> Retrieve:
-    """Retrieve by the project's index and ranking over all turns, without state or requests.
+def from_memory(conversation: Conversation, model: EmbeddingModel) -> Retrieve:
+    """Retrieve by the project as a user has it: each turn is observed, each question searched for among events.
 
     Args:
-        conversation: Its turns are indexed.
-        model: Gives the vectors, of unit length.
+        conversation: Its turns are the agent's events.
+        model: Embeds turns and questions.
 
     Returns:
         What ``measure`` takes.
     """
-    vectors = model.embed([event_text(turn.speaker, turn.text) for turn in conversation.turns])
-    index = LexicalIndex()
-    for row, turn in enumerate(conversation.turns):
-        words = f"{event_text(turn.speaker, turn.text)} {day_in_words(turn.time_ms)}"
-        index.add(row, analyze(words), session_key(turn.session_id))
+    memory = LocalMemory({}, model=model)
+    for turn in conversation.turns:
+        memory.observe(
+            conversation.name,
+            turn.text,
+            event_id=turn.turn_id,
+            session_id=turn.session_id,
+            producer=turn.speaker,
+            timestamp=format_time(turn.time_ms),
+        )
 
     def retrieve(question: str) -> list[str]:
-        terms = analyze(question)
-        dense = vectors @ model.embed([question])[0]
-        scores = fuse(dense, index.scores(terms) if terms else None)
-        return [conversation.turns[row].turn_id for row in top_rows(scores.total, DEPTH)]
+        return [hit["id"] for hit in memory.search(conversation.name, question, kinds=["event"], limit=DEPTH)]
 
     return retrieve
 
@@ -203,14 +203,14 @@ def _line(name: str, outcomes: Sequence[Outcome]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure the ranking on the file named by the first argument; 2 if there is none."""
+    """Measure retrieval on the file named by the first argument; 2 if there is none."""
     if len(arguments) != 1 or not Path(arguments[0]).is_file():
         sys.stderr.write("Usage: python -m bench.locomo LOCOMO.json\nExpected one argument, a LoCoMo file.\n")
         return 2
     model = load_embedding_model(EmbeddingConfig())
     outcomes: list[Outcome] = []
     for conversation in load(Path(arguments[0])):
-        outcomes += measure(conversation, ranking_only(conversation, model))
+        outcomes += measure(conversation, from_memory(conversation, model))
         sys.stderr.write(f"{conversation.name}: {len(conversation.turns)} turns\n")
     sys.stdout.write(report(outcomes) + "\n")
     return 0

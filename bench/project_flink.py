@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from bench.wire import JobResults, WarmUp, read_results, write_requests
 from bench.workload import DIMENSION, Workload
 
 _LOG_TAIL = 2_000
+_POLL_S = 0.5
 
 
 def measure_job(
@@ -44,7 +46,11 @@ def measure_job(
     requests, results = folder / "requests.jsonl", folder / "results"
     written = write_requests(workload, requests, warm_up=warm_up)
     started = time.perf_counter()
-    peak = _run([*(command or _command(folder)), "--input", str(requests), "--output", str(results)], folder / "log")
+    peak, disk = _run(
+        [*(command or _command(folder)), "--input", str(requests), "--output", str(results)],
+        folder / "log",
+        folder / "checkpoints",
+    )
     wall_s = time.perf_counter() - started
     answered = _with_service_times(read_results(results / "results.jsonl", workload), folder)
     measurement = Measurement(
@@ -54,7 +60,7 @@ def measure_job(
         adds=answered.adds,
         searches=answered.searches,
         recall=0.0,
-        disk_bytes=_disk_bytes(folder),
+        disk_bytes=disk or None,
         peak_bytes=peak,
         note=f"{written:,} requests in {wall_s:.1f} s from start of the command to its end, warm-up included",
     )
@@ -62,18 +68,13 @@ def measure_job(
 
 
 def _command(folder: Path) -> list[str]:
-    """Return the command without its files: RocksDB, a checkpoint every five seconds, the last one kept."""
+    """Return the command without its files: RocksDB, a checkpoint every five seconds."""
     settings = ["embedding.model=hashing", f"embedding.dimension={DIMENSION}"]
     return [
         *(sys.executable, "-m", "flink_memory.jobs.cli", "run"),
         *("--checkpoint-dir", str(folder / "checkpoints"), "--checkpoint-interval", "5"),
         *(argument for setting in settings for argument in ("--set", setting)),
     ]
-
-
-def _disk_bytes(folder: Path) -> int | None:
-    """Return the size of what the checkpoints have left: the last one, and the files it shares with no other."""
-    return bytes_below(folder / "checkpoints") or None
 
 
 def _with_service_times(answered: JobResults, folder: Path) -> JobResults:
@@ -92,13 +93,22 @@ def _with_percentiles(timing: Timing, percentiles: Sequence[float]) -> Timing:
     return replace(timing, p50_ms=percentiles[0], p99_ms=percentiles[1])
 
 
-def _run(command: Sequence[str], log: Path) -> int:
-    """Run it to its end and return the peak memory of its process tree, in bytes."""
+def _run(command: Sequence[str], log: Path, checkpoints: Path) -> tuple[int, int]:
+    """Run it to its end.
+
+    Returns:
+        The peak memory of its process tree, and the size of the checkpoints when they were last seen, in bytes:
+        a job that has ended removes them.
+    """
+    disk = 0
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         with TreePeak(process.pid) as peak:
-            code = process.wait()
+            while (code := process.poll()) is None:
+                with suppress(OSError):  # a file went while it was looked at
+                    disk = bytes_below(checkpoints) or disk
+                time.sleep(_POLL_S)
     if code != 0:
         tail = log.read_text(encoding="utf-8", errors="replace")[-_LOG_TAIL:]
         raise subprocess.CalledProcessError(code, list(command), output=tail)
-    return peak.bytes
+    return peak.bytes, disk
