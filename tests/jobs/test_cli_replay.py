@@ -191,11 +191,18 @@ def test_a_replay_needs_neither_java_nor_pyflink(requests: Path, tmp_path: Path)
     assert told.returncode == 0, told.stderr
 
 
+def heeding_interrupts() -> None:
+    """A shell has what it starts in the background ignore interrupts, and so all that is started from there."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_an_interrupt_ends_a_replay_with_its_own_exit_code() -> None:
     arguments = [*COMMAND, "replay", "--input", "-", "--output", "-", *HASHING]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as running:
-        time.sleep(2.0)
+    with subprocess.Popen(
+        arguments, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, preexec_fn=heeding_interrupts
+    ) as running:
+        time.sleep(5.0)
         running.send_signal(signal.SIGINT)
         assert running.wait(30) == 130
         assert running.stderr is not None

@@ -84,7 +84,14 @@ def test_an_interrupt_ends_a_run_and_its_flink(tmp_path: Path, temporary: Path) 
     requests, output = tmp_path / "requests.jsonl", tmp_path / "results"
     requests.write_bytes(adds(200_000))
     arguments = [*COMMAND, "--input", str(requests), "--output", str(output), *HASHING]
-    with subprocess.Popen(arguments, env=environment(temporary), stderr=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(
+        arguments,
+        env=environment(temporary),
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell has what it starts in the background ignore interrupts, and so all that is started from there.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL) and None,
+    ) as running:
         until_true(lambda: bool(list(output.glob(".flink-memory-*/meters/*.json"))))
         assert java_below(running.pid)
         running.send_signal(signal.SIGINT)
