@@ -272,8 +272,9 @@ def _top_of_part(
         rows = np.flatnonzero(allowed)
         return _top_of_scores(rows + part.start, _scores_of(part, query, rows), k)
     if part.graph is not None and left >= GRAPH_MIN_SHARE * part.count:
-        rows, scores = _faiss_search(part, True, query, min(k, left), allowed, max(ef_search, 2 * k))
-        return rows + part.start, scores
+        rows, _ = _faiss_search(part, True, query, min(2 * k, left), allowed, max(ef_search, 2 * k))
+        # A graph rounds otherwise than a scan does: equal rows in two parts would not tie.
+        return _top_of_scores(rows + part.start, _scores_of(part, query, rows), k)
     rows, scores = _flat_search(part, query, k, allowed, left)
     return _top_of_scores(rows + part.start, scores, k)
 
