@@ -20,6 +20,7 @@ from flink_memory.fields import (
     refuse,
     require_json,
 )
+from flink_memory.records import Kind, MemoryType
 from flink_memory.undecodable import Invalid, Rejected, explain
 
 RequestId = Annotated[str, StringConstraints(min_length=1, max_length=128)]
@@ -34,8 +35,6 @@ FiniteFloat = Annotated[float, Field(allow_inf_nan=False)]
 PageSize = Annotated[int, Field(ge=1, le=1000)]
 
 EventType = Literal["user_message", "agent_action", "tool_output", "system_message"]
-MemoryType = Literal["fact", "preference", "experience"]
-HitKind = Literal["memory", "event"]
 Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
 RecallPart = Literal["memories", "events", "history", "summary", "static", "knowledge"]
 
@@ -208,7 +207,7 @@ class Search(_Request):
     vector: OptionalVector = None
     limit: PageSize = 10
     filter: Text | None = None
-    kinds: Annotated[tuple[HitKind, ...], Field(min_length=1, max_length=2)] = ("memory", "event")
+    kinds: Annotated[tuple[Kind, ...], Field(min_length=1, max_length=2)] = ("memory", "event")
     expand_context: Annotated[int, Field(ge=0, le=100)] = 0
     min_score: FiniteFloat | None = None
     explain: bool = False

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import orjson
 
 from flink_memory.clock import format_time
 from flink_memory.errors import ErrorDetail
+from flink_memory.records import Action
 
 MAX_RAW_BYTES = 64 * 1024
 """How much of a payload a dead letter holds."""
-
-ChangeAction = Literal["ADD", "UPDATE", "DELETE", "EXPIRE", "COMPACT", "FORGET"]
 
 
 def ok_result(request_id: str, agent_id: str, op: str, result: Mapping[str, Any], applied_at_ms: int) -> str:
@@ -88,7 +87,7 @@ def change_record(
     agent_id: str,
     sequence: int,
     memory_id: str,
-    action: ChangeAction,
+    action: Action,
     old_memory: str | None,
     new_memory: str | None,
     cause: Mapping[str, Any],

@@ -165,9 +165,7 @@ class VectorIndex:
         Returns:
             ``(rows, scores)``; fewer than ``k`` when fewer rows count.
         """
-        found = [
-            _top_of_part(part, query, k, mask, self.ef_search, self.dimension) for part in self._parts if part.count
-        ]
+        found = [_top_of_part(part, query, k, mask, self.ef_search) for part in self._parts if part.count]
         if not found:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
         if len(found) == 1:
@@ -260,7 +258,7 @@ def _outside(part: _Part, start: int, end: int, dimension: int) -> list[_Part]:
 
 
 def _top_of_part(
-    part: _Part, query: Float32Vector, k: int, mask: BoolMask | None, ef_search: int, dimension: int
+    part: _Part, query: Float32Vector, k: int, mask: BoolMask | None, ef_search: int
 ) -> tuple[RowNumbers, Float32Vector]:
     allowed = None if mask is None else mask[part.start : part.end]
     left = part.count if allowed is None else int(np.count_nonzero(allowed))
