@@ -25,9 +25,6 @@ class DictionaryMap:
     def remove(self, key: str) -> None:
         self._entries.pop(key, None)
 
-    def contains(self, key: str) -> bool:
-        return key in self._entries
-
     def keys(self) -> Iterable[str]:
         return list(self._entries)
 
@@ -36,9 +33,6 @@ class DictionaryMap:
 
     def items(self) -> Iterable[tuple[str, bytes]]:
         return list(self._entries.items())
-
-    def is_empty(self) -> bool:
-        return not self._entries
 
     def clear(self) -> None:
         self._entries.clear()
